@@ -1,4 +1,4 @@
-# cython: binding=False, boundscheck=False, wraparound=False
+# cython: binding=False, boundscheck=False, wraparound=False, cdivision=True
 """Resource vectors: whole amounts in the smallest unit of each resource.
 
 Owns nothing but its amounts; the names, units and rounding live in `model.resources`.
@@ -7,7 +7,7 @@ Sums and products saturate at the ends of int64, so no arithmetic here can wrap.
 
 cimport cython
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free, malloc, realloc
 
 
 cdef int64_t saturating_add(int64_t a, int64_t b) noexcept nogil:
@@ -41,9 +41,10 @@ cdef int64_t saturating_mul(int64_t a, int64_t b) noexcept nogil:
 cdef ResourceVector empty_of(Py_ssize_t width):
     """A vector of *width* amounts that the caller has yet to write."""
     cdef ResourceVector vector = ResourceVector.__new__(ResourceVector)
-    vector.amounts = <int64_t *> malloc(max(width, 1) * sizeof(int64_t))
-    if vector.amounts == NULL:
+    cdef int64_t *fresh = <int64_t *> realloc(vector.amounts, max(width, 1) * sizeof(int64_t))
+    if fresh == NULL:
         raise MemoryError
+    vector.amounts = fresh
     vector.width = width
     return vector
 
@@ -67,21 +68,15 @@ cdef class ResourceVector:
     of different length raises ValueError; an amount outside int64 raises OverflowError.
     """
 
-    def __init__(self, amounts=()):
-        values = tuple(amounts)
+    def __cinit__(self, amounts=()):
+        cdef tuple values = tuple(amounts)
         cdef Py_ssize_t i
-        cdef int64_t *fresh = <int64_t *> malloc(max(len(values), 1) * sizeof(int64_t))
-        if fresh == NULL:
+        self.amounts = <int64_t *> malloc(max(len(values), 1) * sizeof(int64_t))
+        if self.amounts == NULL:
             raise MemoryError
-        try:
-            for i in range(len(values)):
-                fresh[i] = values[i]
-        except BaseException:
-            free(fresh)
-            raise
-        free(self.amounts)
-        self.amounts = fresh
         self.width = len(values)
+        for i in range(self.width):
+            self.amounts[i] = values[i]
 
     def __dealloc__(self):
         free(self.amounts)
@@ -110,7 +105,6 @@ cdef class ResourceVector:
 
     def to_tuple(self):
         """The amounts as a tuple of int."""
-        cdef Py_ssize_t i
         return tuple([self.amounts[i] for i in range(self.width)])
 
     def __repr__(self):

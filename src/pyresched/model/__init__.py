@@ -1,0 +1,77 @@
+"""Frozen values that every part shares; the native ones are re-exported here."""
+
+from pyresched._core import Gang, Job, JobState, Outcome, Requirements, ResourceVector, Run
+from pyresched.model.changes import Changes, Event, EventKind, RowKey
+from pyresched.model.ids import (
+    Duration,
+    ExecutorName,
+    GangId,
+    Instant,
+    JobId,
+    NodeId,
+    PoolName,
+    QueueName,
+    RunId,
+)
+from pyresched.model.nodes import Intake, Node, Taint, TaintEffect, Toleration
+from pyresched.model.queues import PriorityClass, Queue
+from pyresched.model.reasons import Ends, ReasonCode, UnschedulableReason
+from pyresched.model.resources import Resource, ResourceSpec, Rounding, parse_quantity
+from pyresched.model.retries import (
+    NANOS,
+    JobType,
+    LastReschedule,
+    RescheduleEvent,
+    ReschedulePolicy,
+    RescheduleTracker,
+    Verdict,
+    VerdictReason,
+)
+from pyresched.model.states import NEXT, next_state
+
+__all__ = [
+    "NANOS",
+    "NEXT",
+    "Changes",
+    "Duration",
+    "Ends",
+    "Event",
+    "EventKind",
+    "ExecutorName",
+    "Gang",
+    "GangId",
+    "Instant",
+    "Intake",
+    "Job",
+    "JobId",
+    "JobState",
+    "JobType",
+    "LastReschedule",
+    "Node",
+    "NodeId",
+    "Outcome",
+    "PoolName",
+    "PriorityClass",
+    "Queue",
+    "QueueName",
+    "ReasonCode",
+    "Requirements",
+    "RescheduleEvent",
+    "ReschedulePolicy",
+    "RescheduleTracker",
+    "Resource",
+    "ResourceSpec",
+    "ResourceVector",
+    "Rounding",
+    "RowKey",
+    "Run",
+    "RunId",
+    "Taint",
+    "TaintEffect",
+    "Toleration",
+    "UnschedulableReason",
+    "Verdict",
+    "VerdictReason",
+    "next_state",
+    "parse_quantity",
+]

@@ -1,0 +1,82 @@
+"""Every exception that callers may want to catch.
+
+The lowest layer: it imports nothing of the package. A message is one line that says what is
+wrong, where, and what would be right; the command line prints it and exits with code 2.
+"""
+
+__all__ = [
+    "ConfigError",
+    "Conflict",
+    "DuplicateId",
+    "IllegalTransition",
+    "InputError",
+    "MissingExtra",
+    "PyreschedError",
+    "ReadOnly",
+    "RunBelongsToOtherJob",
+    "TooManyJobs",
+    "TxnClosed",
+    "UnknownNode",
+    "WriterBusy",
+]
+
+
+class PyreschedError(Exception):
+    """Base of all errors of this package."""
+
+
+class InputError(PyreschedError, ValueError):
+    """A file, option or request that cannot be used: names it and what would be right."""
+
+
+class ConfigError(InputError):
+    """A configuration that cannot be used: names the key and what would be right."""
+
+
+class MissingExtra(PyreschedError, ImportError):
+    """A feature needs an optional dependency that is not installed: names what to install."""
+
+
+class TxnClosed(PyreschedError):
+    """A transaction was used after its commit or abort."""
+
+
+class ReadOnly(PyreschedError):
+    """A write was asked of something that can only be read."""
+
+
+class WriterBusy(PyreschedError, TimeoutError):
+    """Another transaction is writing: names its thread and since when."""
+
+
+class Conflict(PyreschedError):
+    """Rows changed since they were read. `rows` are the (kind, id) pairs that did."""
+
+    def __init__(self, rows: tuple[tuple[str, str], ...]) -> None:
+        self.rows = rows
+        named = ", ".join(f"{kind} {name!r}" for kind, name in rows[:5])
+        more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+        super().__init__(f"changed meanwhile: {named}{more}; read again and retry")
+
+
+class DuplicateId(InputError):
+    """One id stands twice in a batch with different content."""
+
+
+class RunBelongsToOtherJob(InputError):
+    """A run id that another job already has."""
+
+
+class IllegalTransition(PyreschedError, ValueError):
+    """A job cannot move between these two states."""
+
+
+class TooManyJobs(PyreschedError):
+    """The store has no slot left."""
+
+
+class UnknownNode(PyreschedError, KeyError):
+    """No node has this id."""
+
+    def __str__(self) -> str:
+        return f"no node {self.args[0]!r}" if self.args else "no such node"

@@ -1,0 +1,72 @@
+"""Nodes as the journal keeps them: what there is, what it may take, whether it is there."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from msgspec import Struct
+
+from pyresched._core import ResourceVector
+from pyresched.model.ids import ExecutorName, Instant, NodeId, PoolName
+
+__all__ = ["Intake", "Node", "Taint", "TaintEffect", "Toleration"]
+
+
+class TaintEffect(Enum):
+    """What a taint does to a job that does not tolerate it (Kubernetes semantics)."""
+
+    NO_SCHEDULE = "NoSchedule"
+    NO_EXECUTE = "NoExecute"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+
+
+class Taint(Struct, frozen=True):
+    """A refusal that a node shows to jobs that do not tolerate it."""
+
+    key: str
+    value: str = ""
+    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+
+
+class Toleration(Struct, frozen=True):
+    """A taint that a job accepts. Empty effect: any; empty key with `exists`: every taint."""
+
+    key: str = ""
+    value: str = ""
+    effect: TaintEffect | None = None
+    exists: bool = False
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether this accepts *taint*."""
+        if self.effect is not None and self.effect is not taint.effect:
+            return False
+        if self.exists:
+            return self.key in ("", taint.key)
+        return self.key == taint.key and self.value == taint.value
+
+
+class Intake(Enum):
+    """What an operator lets a node take."""
+
+    OPEN = "open"
+    CORDONED = "cordoned"  # nothing new
+    DRAINING = "draining"  # nothing new, and what is there moves away
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    """A machine that runs jobs. `total` is all that it has; `version` counts its row from 1."""
+
+    id: NodeId
+    total: ResourceVector
+    pool: PoolName = PoolName("default")
+    executor: ExecutorName = ExecutorName("")
+    node_type: str = ""
+    labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    intake: Intake = Intake.OPEN
+    lost_at: Instant | None = None
+    version: int = 1
+
+    @property
+    def takes_new_runs(self) -> bool:
+        """Whether a round may place anything here."""
+        return self.lost_at is None and self.intake is Intake.OPEN
