@@ -104,7 +104,9 @@ cdef class Requirements:
         )
 
     def __reduce__(self):
-        return requirements_of, (self.resources, self.priority_class, self.selector, self.tolerations)
+        return requirements_of, (
+            self.resources, self.priority_class, self.selector, self.tolerations,
+        )
 
 
 def requirements_of(resources, priority_class, selector, tolerations):
@@ -282,7 +284,7 @@ cdef class Job:
         self.version = version
 
     cdef Run active(self):
-        """The newest run if it has not ended, or None. (A kept run after a reconnect is the newest.)"""
+        """The newest run if it has not ended, or None. (After a reconnect the kept run is last.)"""
         if not self.runs:
             return None
         cdef Run newest = <Run> self.runs[-1]
@@ -364,7 +366,11 @@ cdef class Job:
         if not isinstance(other, Job):
             return NotImplemented
         cdef Job that = <Job> other
-        return self.id == that.id and self.version == that.version and self.as_dict() == that.as_dict()
+        return (
+            self.id == that.id
+            and self.version == that.version
+            and self.as_dict() == that.as_dict()
+        )
 
     def __repr__(self):
         return f"Job({', '.join([f'{name}={value!r}' for name, value in self.as_dict().items()])})"

@@ -20,6 +20,8 @@ __all__ = [
     "WriterBusy",
 ]
 
+_NAMED = 5  # rows that the message of a conflict names
+
 
 class PyreschedError(Exception):
     """Base of all errors of this package."""
@@ -54,8 +56,8 @@ class Conflict(PyreschedError):
 
     def __init__(self, rows: tuple[tuple[str, str], ...]) -> None:
         self.rows = rows
-        named = ", ".join(f"{kind} {name!r}" for kind, name in rows[:5])
-        more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+        named = ", ".join(f"{kind} {name!r}" for kind, name in rows[:_NAMED])
+        more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
         super().__init__(f"changed meanwhile: {named}{more}; read again and retry")
 
 

@@ -33,7 +33,7 @@ _SUFFIX: Final[Mapping[str | None, Decimal]] = {
 }
 
 
-def parse_quantity(text: str | int | float) -> Decimal:
+def parse_quantity(text: str | float) -> Decimal:
     """The exact value of a Kubernetes quantity: `2`, `500m`, `4Gi`, `1e3`. Raises InputError."""
     match = _QUANTITY.fullmatch(str(text).strip())
     if match is None or isinstance(text, bool):
@@ -70,7 +70,7 @@ class ResourceSpec(Struct, frozen=True):
         return ResourceVector.zero(len(self.resources))
 
     def vector(
-        self, quantities: Mapping[str, str | int | float], *, rounding: Rounding
+        self, quantities: Mapping[str, str | float], *, rounding: Rounding
     ) -> ResourceVector:
         """The vector of *quantities* by resource name; a resource that is not named counts 0.
 
@@ -84,7 +84,9 @@ class ResourceSpec(Struct, frozen=True):
     def quantities(self, vector: ResourceVector) -> dict[str, str]:
         """Amounts as exact decimal text by resource name, resources of which there is none left out."""
         return {
-            resource.name: format((Decimal(amount) * parse_quantity(resource.unit)).normalize(), "f")
+            resource.name: format(
+                (Decimal(amount) * parse_quantity(resource.unit)).normalize(), "f"
+            )
             for resource, amount in zip(self.resources, vector, strict=True)
             if amount
         }
@@ -98,7 +100,7 @@ class ResourceSpec(Struct, frozen=True):
 
     @staticmethod
     def _amount(
-        resource: Resource, quantities: Mapping[str, str | int | float], rounding: Rounding
+        resource: Resource, quantities: Mapping[str, str | float], rounding: Rounding
     ) -> int:
         if resource.name not in quantities:
             return 0
