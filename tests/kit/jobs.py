@@ -8,7 +8,17 @@ from typing import Any
 
 from pyresched.model import Gang, Job, JobState, Outcome, Requirements, ResourceVector, Run
 
-__all__ = ["backing_off", "ended", "gang", "job", "jobs", "leased", "requeued", "requirements", "run"]
+__all__ = [
+    "backing_off",
+    "ended",
+    "gang",
+    "job",
+    "jobs",
+    "leased",
+    "requeued",
+    "requirements",
+    "run",
+]
 
 
 def requirements(

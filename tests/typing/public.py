@@ -5,7 +5,6 @@ from typing import assert_type
 from pyresched.model import JobId, JobState, ResourceVector, next_state
 
 
-
 def vectors(one: ResourceVector, other: ResourceVector) -> None:
     """Arithmetic stays in the type; an amount is an int."""
     assert_type(one + other, ResourceVector)
