@@ -4,6 +4,9 @@ The lowest layer: it imports nothing of the package. A message is one line that 
 wrong, where, and what would be right; the command line prints it and exits with code 2.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 __all__ = [
     "ConfigError",
     "Conflict",
@@ -18,9 +21,20 @@ __all__ = [
     "TxnClosed",
     "UnknownNode",
     "WriterBusy",
+    "did_you_mean",
 ]
 
 _NAMED = 5  # rows that the message of a conflict names
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """What to write in place of *word*: the nearest of *known*, or all of them."""
+    choices = list(known)
+    folded = {choice.lower(): choice for choice in reversed(choices)}
+    near = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {folded[near[0]]!r}?"
+    return f"known: {', '.join(choices)}" if choices else "none is known"
 
 
 class PyreschedError(Exception):

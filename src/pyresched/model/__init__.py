@@ -2,6 +2,7 @@
 
 from pyresched._core import Gang, Job, JobState, Outcome, Requirements, ResourceVector, Run
 from pyresched.model.changes import Changes, Event, EventKind, RowKey
+from pyresched.model.durations import format_duration, parse_duration
 from pyresched.model.ids import (
     Duration,
     ExecutorName,
@@ -21,6 +22,7 @@ from pyresched.model.retries import (
     NANOS,
     JobType,
     LastReschedule,
+    RescheduleBlock,
     RescheduleEvent,
     ReschedulePolicy,
     RescheduleTracker,
@@ -56,6 +58,7 @@ __all__ = [
     "QueueName",
     "ReasonCode",
     "Requirements",
+    "RescheduleBlock",
     "RescheduleEvent",
     "ReschedulePolicy",
     "RescheduleTracker",
@@ -72,6 +75,8 @@ __all__ = [
     "UnschedulableReason",
     "Verdict",
     "VerdictReason",
+    "format_duration",
     "next_state",
+    "parse_duration",
     "parse_quantity",
 ]

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, structs
 
+from pyresched.model.durations import WrittenDuration
 from pyresched.model.ids import Duration, Instant, NodeId, RunId
 
 __all__ = [
     "NANOS",
     "JobType",
     "LastReschedule",
+    "RescheduleBlock",
     "RescheduleEvent",
     "ReschedulePolicy",
     "RescheduleTracker",
@@ -66,6 +68,33 @@ DEFAULT_POLICIES: Final[Mapping[JobType, ReschedulePolicy | None]] = {
     JobType.SYSTEM: None,
     JobType.SYSBATCH: None,
 }
+
+
+class RescheduleBlock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A `reschedule` block as written: what is not written is UNSET, which differs from zero."""
+
+    attempts: int | UnsetType = UNSET
+    interval: WrittenDuration | UnsetType = UNSET
+    delay: WrittenDuration | UnsetType = UNSET
+    delay_function: str | UnsetType = UNSET
+    max_delay: WrittenDuration | UnsetType = UNSET
+    unlimited: bool | UnsetType = UNSET
+
+    def written(self) -> dict[str, int | str | bool]:
+        """The written fields by name, in the order of the policy's fields."""
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: value for name, value in fields if value is not UNSET}
+
+    def over(self, default: ReschedulePolicy) -> ReschedulePolicy:
+        """The policy of this block where *default* fills what it does not write.
+
+        Rule `unlimited-alone`: written `unlimited = true` makes attempts and interval that
+        come from *default* unused, so they are 0.
+        """
+        written = self.written()
+        if written.get("unlimited") is True:
+            default = structs.replace(default, attempts=0, interval=0)
+        return structs.replace(default, **written)
 
 
 class RescheduleEvent(Struct, frozen=True, kw_only=True):

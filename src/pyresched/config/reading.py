@@ -1,0 +1,326 @@
+"""From a file to plain values, and from plain values to structs, with every fault named.
+
+Owns the syntax (TOML, YAML, JSON) and the sentence of each fault; what values mean belongs to
+the structs. Nothing here raises anything but `InputError` for what a user wrote.
+"""
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+import msgspec.inspect as shapes
+from msgspec import NODEFAULT
+
+from pyresched.errors import InputError, MissingExtra, did_you_mean
+from pyresched.model import parse_duration
+
+__all__ = ["Fault", "decode", "read_mapping", "refuse"]
+
+T = TypeVar("T")
+# Aliases let a few lines of YAML stand for billions of values; no real file comes near.
+_MOST_VALUES: Final = 1_000_000
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One thing wrong: the path of its key, and a sentence that says what would be right."""
+
+    path: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.sentence}" if self.path else self.sentence
+
+
+def refuse(
+    faults: list[Fault], *, source: str, error: type[InputError] = InputError
+) -> InputError:
+    """The error for *faults* (at least one) of *source*: one line, the first in full."""
+    first, *others = faults
+    text = f"{source}: {first}" if source else str(first)
+    if others:
+        named = ", ".join(fault.path or "the file" for fault in others[:5])
+        text += f" (and {len(others)} more: {named}{', ...' if len(others) > 5 else ''})"
+    return error(text)
+
+
+def read_mapping(path: str | Path, *, error: type[InputError] = InputError) -> dict[str, Any]:
+    """The top level of a TOML, YAML or JSON file, by the ending of its name.
+
+    Raises *error* for a file that is missing, unreadable, broken, or not a table.
+    """
+    path = Path(path)
+    syntax = _SYNTAX.get(path.suffix.lower())
+    if syntax is None:
+        known = ", ".join(_SYNTAX)
+        raise error(f"{path}: cannot tell its format; name it with one of {known}")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as bad:
+        raise error(f"{path}: byte {bad.start} is not UTF-8 text; save it as UTF-8") from None
+    except OSError as bad:
+        reason = bad.strerror or type(bad).__name__
+        raise error(f"{path}: {reason}; name a file that can be read") from None
+    except ValueError:  # a NUL in the name
+        raise error(f"{str(path)!r}: not a file name; name a file that can be read") from None
+    try:
+        top = syntax(text)
+    except RecursionError:
+        raise error(f"{path}: nested too deeply; a few levels are enough") from None
+    except ValueError as bad:
+        raise error(f"{path}: {_first_line(bad)}") from None
+    if top is None:
+        top = {}
+    if not isinstance(top, dict):
+        raise error(f"{path}: {_named(top)} at the top; write keys with values")
+    return top
+
+
+def decode(
+    written: Mapping[str, Any],
+    cls: type[T],
+    *,
+    source: str = "",
+    error: type[InputError] = InputError,
+    hidden: Mapping[type, frozenset[str]] = {},  # noqa: B006 - never written to
+) -> T:
+    """*written* as a *cls* (a msgspec struct). Raises *error*, which names every fault.
+
+    *hidden* lists, for a struct, fields that a file may not write.
+    """
+    walk = _Walk(hidden)
+    prepared = walk.value(dict(written), shapes.type_info(cls), "")
+    if walk.faults:
+        raise refuse(walk.faults, source=source, error=error)
+    try:
+        return msgspec.convert(prepared, cls)
+    except msgspec.ValidationError as bad:
+        cause = bad.__cause__
+        sentence = str(cause if isinstance(cause, InputError) else bad)
+        raise refuse([Fault("", sentence)], source=source, error=error) from None
+
+
+class _Walk:
+    """One pass over what was written, against the shape of the struct that it is meant for."""
+
+    def __init__(self, hidden: Mapping[type, frozenset[str]]) -> None:
+        self.faults: list[Fault] = []
+        self._hidden = hidden
+        self._seen = 0
+
+    def value(self, written: object, shape: shapes.Type, path: str) -> Any:
+        """*written* with durations as numbers; what does not fit *shape* becomes a fault."""
+        self._seen += 1
+        if self._seen == _MOST_VALUES:
+            self._fault("", f"more than {_MOST_VALUES} values; split it")
+        if self._seen >= _MOST_VALUES:
+            return None
+        match shape:
+            case shapes.Metadata(type=inner, extra=extra):
+                if extra and extra.get("written") == "duration":
+                    return self._duration(written, path)
+                return self.value(written, inner, path)
+            case shapes.UnionType(types=types):
+                return self._union(written, types, path)
+            case shapes.StructType():
+                return self._struct(written, shape, path)
+            case shapes.VarTupleType(item_type=item) | shapes.ListType(item_type=item):
+                if not isinstance(written, list):
+                    return self._wrong(written, shape, path)
+                return [self.value(each, item, f"{path}[{i}]") for i, each in enumerate(written)]
+            case shapes.DictType(value_type=each):
+                if not isinstance(written, dict):
+                    return self._wrong(written, shape, path)
+                return {
+                    name: self.value(inner, each, _join(path, name))
+                    for name, inner in self._text_keys(written, path)
+                }
+            case shapes.EnumType(cls=cls):
+                names = [str(member.value) for member in cls]
+                return self._choice(written, names, path)
+            case shapes.LiteralType(values=names):
+                return self._choice(written, [str(name) for name in names], path)
+            case _:
+                if _fits(written, shape):
+                    return written
+                return self._wrong(written, shape, path)
+
+    def _fault(self, path: str, sentence: str) -> None:
+        self.faults.append(Fault(path, sentence))
+
+    def _wrong(self, written: object, shape: shapes.Type, path: str) -> None:
+        self._fault(path, f"{_named(written)}; write {_wanted(shape)}")
+
+    def _duration(self, written: object, path: str) -> int:
+        try:
+            return parse_duration(written)  # type: ignore[arg-type]
+        except InputError as bad:
+            self._fault(path, str(bad))
+            return 0
+
+    def _choice(self, written: object, names: list[str], path: str) -> object:
+        if written not in names:
+            shown = f"{_shown(written)} is not one of them"
+            self._fault(path, f"{shown}; {did_you_mean(str(written)[:64], names)}")
+        return written
+
+    def _union(self, written: object, types: tuple[shapes.Type, ...], path: str) -> Any:
+        plain = [each for each in types if not isinstance(each, shapes.NoneType)]
+        if written is None and len(plain) < len(types):
+            return None
+        if len(plain) == 1:
+            return self.value(written, plain[0], path)
+        for each in plain:
+            if _fits(written, each):
+                return self.value(written, each, path)
+        wanted = " or ".join(_wanted(each) for each in plain)
+        self._fault(path, f"{_named(written)}; write {wanted}")
+        return None
+
+    def _struct(self, written: object, shape: shapes.StructType, path: str) -> Any:
+        if not isinstance(written, dict):
+            return self._wrong(written, shape, path)
+        hidden = self._hidden.get(shape.cls, frozenset())
+        fields = {f.encode_name: f for f in shape.fields if f.encode_name not in hidden}
+        prepared = {}
+        for name, value in self._text_keys(written, path):
+            if name not in fields:
+                self._fault(_join(path, name), f"unknown key; {did_you_mean(name, fields)}")
+            else:
+                prepared[name] = self.value(value, fields[name].type, _join(path, name))
+        for name, field in fields.items():
+            if field.required and name not in written:
+                self._fault(path, f"{name!r} is missing; write {_wanted(field.type)}")
+        return prepared
+
+    def _text_keys(self, written: dict[Any, Any], path: str) -> Iterator[tuple[str, Any]]:
+        for name, value in written.items():
+            if isinstance(name, str):
+                yield name, value
+            else:
+                self._fault(path, f"key {_shown(name)} is not text; put it in quotes")
+
+
+def _fits(written: object, shape: shapes.Type) -> bool:
+    """Whether *written* is of the kind that the scalar or container *shape* wants."""
+    match shape:
+        case shapes.Metadata(type=inner):
+            return _fits(written, inner)
+        case shapes.BoolType():
+            return isinstance(written, bool)
+        case shapes.IntType():
+            return isinstance(written, int) and not isinstance(written, bool)
+        case shapes.FloatType():
+            whole = isinstance(written, int) and not isinstance(written, bool)
+            return whole or (isinstance(written, float) and math.isfinite(written))
+        case shapes.StrType():
+            return isinstance(written, str)
+        case shapes.StructType() | shapes.DictType():
+            return isinstance(written, dict)
+        case shapes.ListType() | shapes.VarTupleType():
+            return isinstance(written, list)
+        case _:
+            return isinstance(shape, (shapes.AnyType, shapes.CustomType))
+
+
+def _wanted(shape: shapes.Type) -> str:
+    """What to write for *shape*, in words."""
+    match shape:
+        case shapes.Metadata(extra={"written": "duration"}):
+            return "a duration such as 30s"
+        case shapes.Metadata(type=inner):
+            return _wanted(inner)
+        case shapes.UnionType(types=types):
+            plain = (each for each in types if not isinstance(each, shapes.NoneType))
+            return " or ".join(_wanted(each) for each in plain)
+        case shapes.StructType(fields=fields):
+            needed = [f.encode_name for f in fields if f.required]
+            some = needed or [f.encode_name for f in fields]
+            return f"a table with keys such as {', '.join(some[:4])}"
+        case shapes.VarTupleType(item_type=item) | shapes.ListType(item_type=item):
+            return f"a list, each item {_wanted(item)}"
+        case shapes.EnumType(cls=cls):
+            return " or ".join(str(member.value) for member in cls)
+        case _:
+            return _PLAIN_WORDS.get(type(shape), "another value")
+
+
+_PLAIN_WORDS: Final[Mapping[type, str]] = {
+    shapes.BoolType: "true or false",
+    shapes.IntType: "a whole number",
+    shapes.FloatType: "a finite number",
+    shapes.StrType: "text",
+    shapes.DictType: "a table of names with values",
+}
+
+
+def _named(written: object) -> str:
+    """The kind and, where short, the value of something that is not wanted."""
+    match written:
+        case None:
+            return "nothing is written"
+        case dict():
+            return "this is a table"
+        case list():
+            return "this is a list"
+        case bool():
+            return f"{str(written).lower()} is not right here"
+        case _:
+            return f"{_shown(written)} is not right here"
+
+
+def _shown(written: object) -> str:
+    text = repr(written)
+    return text if len(text) <= 64 else f"{text[:60]}..."
+
+
+def _join(path: str, name: str) -> str:
+    shown = name if _PLAIN_KEY.fullmatch(name) else json.dumps(name[:64])
+    return f"{path}.{shown}" if path else shown
+
+
+def _first_line(bad: ValueError) -> str:
+    return str(bad).splitlines()[0] if str(bad) else type(bad).__name__
+
+
+def _parse_json(text: str) -> object:
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        table = dict(pairs)
+        if len(table) < len(pairs):
+            seen: set[str] = set()
+            for name, _ in pairs:
+                if name in seen:
+                    raise ValueError(f"key {name!r} is written twice; keep one")
+                seen.add(name)
+        return table
+
+    def no_constant(name: str) -> object:
+        raise ValueError(f"{name} is not a number in JSON; write a finite number")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
+    except json.JSONDecodeError as bad:
+        raise ValueError(f"line {bad.lineno}, column {bad.colno}: {bad.msg}") from None
+
+
+def _parse_yaml(text: str) -> object:
+    try:
+        from pyresched.config.yaml_text import parse  # noqa: PLC0415 - an optional part
+    except ImportError:
+        raise MissingExtra(
+            "reading YAML needs pyyaml; install pyresched[cli], or write TOML or JSON"
+        ) from None
+    return parse(text)
+
+
+_SYNTAX: Final[Mapping[str, Callable[[str], object]]] = {
+    ".toml": tomllib.loads,
+    ".yaml": _parse_yaml,
+    ".yml": _parse_yaml,
+    ".json": _parse_json,
+}

@@ -1,0 +1,137 @@
+"""The configuration: its defaults, its limits, and how faults are named."""
+
+import pytest
+
+from pyresched.config import SchedulingConfig, config_from
+from pyresched.errors import ConfigError
+from pyresched.model import ReschedulePolicy
+
+
+def test_the_defaults_work_as_they_stand() -> None:
+    """A configuration of nothing has resources, classes and a pool."""
+    config = SchedulingConfig()
+    assert config.spec.names == ("cpu", "memory")
+    assert config.levels == (0, 1000)
+    assert not config.priority_class("default").preemptible
+    assert config.priority_class("best-effort").preemptible
+    assert config.multipliers("default") == (1.0, 1.0)
+    assert config.policy_for("batch") == ReschedulePolicy.default("batch")
+    assert config.policy_for("system") is None
+
+
+def test_nothing_written_is_the_default() -> None:
+    """An empty file is the configuration without arguments."""
+    assert config_from({}) == SchedulingConfig()
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "right"),
+    [
+        ({"protectd_fraction": 1}, "protectd_fraction", "did you mean 'protected_fraction'?"),
+        ({"protected_fraction": float("nan")}, "protected_fraction", "finite number"),
+        ({"protected_fraction": float("inf")}, "protected_fraction", "finite number"),
+        ({"protected_fraction": -0.5}, "protected_fraction", "finite number from 0"),
+        ({"protected_fraction": "1"}, "protected_fraction", "a finite number"),
+        ({"max_queue_lookback": -1}, "max_queue_lookback", "0 (no limit) or more"),
+        ({"max_queue_lookback": True}, "max_queue_lookback", "a whole number"),
+        ({"max_queue_lookback": 2.5}, "max_queue_lookback", "a whole number"),
+        ({"lease_duration": "1d"}, "lease_duration", "write 24h"),
+        ({"lease_duration": "-1s"}, "lease_duration", "above 0"),
+        ({"lease_duration": 0}, "lease_duration", "above 0"),
+        ({"queues": [{"name": "a", "weight": 0}]}, "queues[0].weight", "above 0"),
+        ({"queues": [{"name": "a", "weight": -1}]}, "queues[0].weight", "above 0"),
+        ({"queues": [{"name": "a", "weight": float("nan")}]}, "queues[0].weight", "finite"),
+        ({"queues": [{"name": "a", "weight": float("inf")}]}, "queues[0].weight", "finite"),
+        ({"queues": [{"name": "a"}, {"name": "a"}]}, "queues[1].name", "keep one"),
+        ({"queues": [{"name": ""}]}, "queues[0].name", "write a name"),
+        ({"queues": [{"weight": 1}]}, "queues[0]", "'name' is missing"),
+        ({"queues": [{"name": "a", "version": 3}]}, "queues[0].version", "unknown key"),
+        ({"queues": {"name": "a"}}, "queues", "write a list"),
+        ({"queues": ["a"]}, "queues[0]", "a table with keys such as name"),
+        ({"resources": []}, "resources", "at least one"),
+        ({"resources": [{"name": "cpu"}, {"name": "cpu"}]}, "resources[1].name", "keep one"),
+        ({"resources": [{"name": "cpu", "unit": "0"}]}, "resources[0].unit", "above 0"),
+        ({"resources": [{"name": "cpu", "unit": "x"}]}, "resources[0].unit", "a quantity"),
+        ({"pools": []}, "pools", "at least one"),
+        ({"pools": [{"name": "a"}, {"name": "a"}]}, "pools[1].name", "keep one"),
+        ({"priority_classes": []}, "priority_classes", "at least one"),
+        (
+            {"priority_classes": [{"name": "default"}, {"name": "default"}]},
+            "priority_classes[1].name",
+            "keep one",
+        ),
+        (
+            {"priority_classes": [{"name": "default", "priority": -1}]},
+            "priority_classes[0].priority",
+            "write 0 to",
+        ),
+        ({"default_priority_class": "defualt"}, "default_priority_class", "mean 'default'?"),
+        ({"fairness_resources": {"cpus": 1}}, "fairness_resources.cpus", "mean 'cpu'?"),
+        ({"fairness_resources": {"cpu": -1}}, "fairness_resources.cpu", "number from 0"),
+        ({"fairness_resources": {"cpu": 0}}, "fairness_resources", "above 0"),
+        (
+            {"pools": [{"name": "a", "fairness_resources": {"gpu": 1}}]},
+            "pools[0].fairness_resources.gpu",
+            "known: cpu, memory",
+        ),
+        ({"reschedule": {"bach": {}}}, "reschedule.bach", "did you mean 'batch'?"),
+        ({"reschedule": {"system": {}}}, "reschedule.system", "leave it out"),
+        ({"reschedule": {"batch": {"delay": "-3s"}}}, "reschedule.batch.delay", "0 or more"),
+        ({"reschedule": {"batch": {"attempts": -1}}}, "reschedule.batch.attempts", "0 or more"),
+        ({"reschedule": {"batch": {"dealy": "3s"}}}, "reschedule.batch.dealy", "mean 'delay'?"),
+        (
+            {"reschedule": {"batch": {"delay_function": "Constant"}}},
+            "reschedule.batch.delay_function",
+            "did you mean 'constant'?",
+        ),
+    ],
+)
+def test_a_fault_names_file_key_and_what_would_be_right(
+    written: dict[str, object], key: str, right: str
+) -> None:
+    """Each bad value is one line that starts with the file and the path of the key."""
+    with pytest.raises(ConfigError) as caught:
+        config_from(written, source="pyresched.toml")
+    message = str(caught.value)
+    assert message.startswith(f"pyresched.toml: {key}: ")
+    assert right in message
+    assert "\n" not in message
+
+
+def test_every_fault_is_named_at_once() -> None:
+    """The first fault comes in full, the others by key."""
+    with pytest.raises(ConfigError, match=r"\(and 2 more: polls, queues\[0\].wieght\)$"):
+        config_from({"lease_duratoin": 1, "polls": [], "queues": [{"name": "a", "wieght": 1}]})
+
+
+def test_a_configuration_made_in_code_is_checked_as_well() -> None:
+    """The constructor raises the same error, without a file."""
+    with pytest.raises(ConfigError, match="^max_queue_lookback: "):
+        SchedulingConfig(max_queue_lookback=-1)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    """Look-ups by name raise ConfigError and suggest."""
+    config = SchedulingConfig()
+    with pytest.raises(ConfigError, match="'best-effort'"):
+        config.priority_class("besteffort")
+    with pytest.raises(ConfigError, match="'default'"):
+        config.pool("defualt")
+    with pytest.raises(ConfigError, match="'batch'"):
+        config.policy_for("Batch")
+
+
+def test_written_retry_fields_replace_those_of_the_type() -> None:
+    """What a job type's block does not write stays the default of the type."""
+    config = config_from({"reschedule": {"batch": {"attempts": 3, "delay": "10s"}}})
+    policy = config.policy_for("batch")
+    assert policy is not None
+    assert (policy.attempts, policy.delay) == (3, 10 * 10**9)
+    assert policy.interval == 24 * 3600 * 10**9
+    assert config.policy_for("service") == ReschedulePolicy.default("service")
+
+
+def test_a_pool_may_count_resources_its_own_way() -> None:
+    """Multipliers of a pool replace all of the general ones."""
+    config = config_from({"pools": [{"name": "a", "fairness_resources": {"memory": 2}}]})
+    assert config.multipliers("a") == (0.0, 2.0)
