@@ -6,6 +6,7 @@ Sums and products saturate at the ends of int64, so no arithmetic here can wrap.
 """
 
 cimport cython
+from cpython.number cimport PyNumber_Index
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 from libc.stdlib cimport free, malloc, realloc
 
@@ -76,7 +77,7 @@ cdef class ResourceVector:
             raise MemoryError
         self.width = len(values)
         for i in range(self.width):
-            self.amounts[i] = values[i]
+            self.amounts[i] = PyNumber_Index(values[i])  # a float raises: no rounding here
 
     def __dealloc__(self):
         free(self.amounts)

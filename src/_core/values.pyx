@@ -9,6 +9,7 @@ nanoseconds; a missing instant is None to Python and `NEVER` inside.
 from enum import Enum, IntEnum
 
 cimport cython
+from cpython.number cimport PyNumber_Index
 from libc.stdint cimport INT64_MIN, int64_t
 
 from pyresched._core.resources cimport ResourceVector
@@ -57,8 +58,13 @@ cdef inline object instant(int64_t at):
     return None if at == NEVER else at
 
 
+cdef inline int64_t whole(object value) except? -1:
+    """*value* as int64. A float raises: cut in silence, seconds would pass for nanoseconds."""
+    return <int64_t> value if type(value) is int else <int64_t> PyNumber_Index(value)
+
+
 cdef inline int64_t or_never(object at) except? -1:
-    return NEVER if at is None else <int64_t> at
+    return NEVER if at is None else whole(at)
 
 
 @cython.final
@@ -163,15 +169,15 @@ cdef class Run:
     """
 
     def __init__(self, *, str id not None, str node_id not None, str pool not None="default",
-                 int64_t priority=0, int64_t leased_at, lease_expires_at=None, started_at=None,
+                 priority=0, leased_at, lease_expires_at=None, started_at=None,
                  ended_at=None, outcome=None, str reason not None=""):
         if (ended_at is None) != (outcome is None):
             raise ValueError(f"run {id!r}: ended_at and outcome go together")
         self.id = id
         self.node_id = node_id
         self.pool = pool
-        self.priority = priority
-        self.leased_at = leased_at
+        self.priority = whole(priority)
+        self.leased_at = whole(leased_at)
         self.lease_expires_ns = or_never(lease_expires_at)
         self.started_ns = or_never(started_at)
         self.ended_ns = or_never(ended_at)
@@ -247,28 +253,28 @@ cdef class Job:
     """
 
     def __init__(self, *, str id not None, str queue not None, Requirements requirements not None,
-                 int64_t submitted_at, str job_set not None="", int64_t priority=0,
+                 submitted_at, str job_set not None="", priority=0,
                  tuple pools not None=("default",), state=0, bint validated=False, Gang gang=None,
                  tuple runs not None=(), str job_type not None="batch", policy=None, tracker=None,
                  failed_at=None, eligible_at=None, retry_delay=None, ended_at=None,
-                 str reason not None="", payload=None, int64_t version=1):
-        cdef int code = state
+                 str reason not None="", payload=None, version=1):
+        cdef int64_t code = whole(state), rank = whole(priority)
         if not id:
             raise ValueError("a job needs an id that is not empty")
         if not queue:
             raise ValueError(f"job {id!r} needs a queue")
         if not 0 <= code <= CANCELLED:
             raise ValueError(f"job {id!r}: no such state {state!r}")
-        if not 0 <= priority <= 4294967295:
+        if not 0 <= rank <= 4294967295:
             raise ValueError(f"job {id!r}: priority must be from 0 to 4294967295, got {priority}")
         self.id = id
         self.queue = queue
         self.requirements = requirements
-        self.submitted_at = submitted_at
+        self.submitted_at = whole(submitted_at)
         self.job_set = job_set
-        self.priority = priority
+        self.priority = rank
         self.pools = pools
-        self.state_code = code
+        self.state_code = <int> code
         self.validated = validated
         self.gang = gang
         self.runs = runs
@@ -281,7 +287,7 @@ cdef class Job:
         self.ended_ns = or_never(ended_at)
         self.reason = reason
         self.payload = payload
-        self.version = version
+        self.version = whole(version)
 
     cdef Run active(self):
         """The newest run if it has not ended, or None. (After a reconnect the kept run is last.)"""
