@@ -33,7 +33,7 @@ def _candidates() -> list[Path]:
     folders = [_CHECKOUT.parent / "shared"]
     if (_CHECKOUT / ".git").is_file():
         asked = subprocess.run(
-            ["git", "rev-parse", "--git-common-dir"],  # noqa: S607
+            ["git", "rev-parse", "--git-common-dir"],
             cwd=_CHECKOUT,
             capture_output=True,
             text=True,

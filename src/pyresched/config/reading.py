@@ -14,7 +14,6 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 import msgspec.inspect as shapes
-from msgspec import NODEFAULT
 
 from pyresched.errors import InputError, MissingExtra, did_you_mean
 from pyresched.model import parse_duration
@@ -24,6 +23,8 @@ __all__ = ["Fault", "decode", "read_mapping", "refuse"]
 T = TypeVar("T")
 # Aliases let a few lines of YAML stand for billions of values; no real file comes near.
 _MOST_VALUES: Final = 1_000_000
+_SHOWN: Final = 64  # characters of a bad value that a message repeats
+_ALSO: Final = 5  # further faults that a message names
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -37,15 +38,13 @@ class Fault(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.sentence}" if self.path else self.sentence
 
 
-def refuse(
-    faults: list[Fault], *, source: str, error: type[InputError] = InputError
-) -> InputError:
+def refuse(faults: list[Fault], *, source: str, error: type[InputError] = InputError) -> InputError:
     """The error for *faults* (at least one) of *source*: one line, the first in full."""
     first, *others = faults
     text = f"{source}: {first}" if source else str(first)
     if others:
-        named = ", ".join(fault.path or "the file" for fault in others[:5])
-        text += f" (and {len(others)} more: {named}{', ...' if len(others) > 5 else ''})"
+        named = ", ".join(fault.path or "the file" for fault in others[:_ALSO])
+        text += f" (and {len(others)} more: {named}{', ...' if len(others) > _ALSO else ''})"
     return error(text)
 
 
@@ -87,14 +86,18 @@ def decode(
     *,
     source: str = "",
     error: type[InputError] = InputError,
-    hidden: Mapping[type, frozenset[str]] = {},  # noqa: B006 - never written to
+    hidden: Mapping[type, frozenset[str]] = {},
 ) -> T:
     """*written* as a *cls* (a msgspec struct). Raises *error*, which names every fault.
 
     *hidden* lists, for a struct, fields that a file may not write.
     """
     walk = _Walk(hidden)
-    prepared = walk.value(dict(written), shapes.type_info(cls), "")
+    try:
+        prepared = walk.value(dict(written), shapes.type_info(cls), "")
+    except RecursionError:
+        nested = Fault("", "nested too deeply; a few levels are enough")
+        raise refuse([nested], source=source, error=error) from None
     if walk.faults:
         raise refuse(walk.faults, source=source, error=error)
     try:
@@ -113,7 +116,7 @@ class _Walk:
         self._hidden = hidden
         self._seen = 0
 
-    def value(self, written: object, shape: shapes.Type, path: str) -> Any:
+    def value(self, written: object, shape: shapes.Type, path: str) -> object:
         """*written* with durations as numbers; what does not fit *shape* becomes a fault."""
         self._seen += 1
         if self._seen == _MOST_VALUES:
@@ -121,44 +124,42 @@ class _Walk:
         if self._seen >= _MOST_VALUES:
             return None
         match shape:
-            case shapes.Metadata(type=inner, extra=extra):
-                if extra and extra.get("written") == "duration":
-                    return self._duration(written, path)
-                return self.value(written, inner, path)
+            case shapes.Metadata():
+                return self._annotated(written, shape, path)
             case shapes.UnionType(types=types):
                 return self._union(written, types, path)
+            case shapes.EnumType(cls=cls):
+                return self._choice(written, [str(member.value) for member in cls], path)
+            case shapes.LiteralType(values=values):
+                return self._choice(written, [str(value) for value in values], path)
+        return self._plain(written, shape, path)
+
+    def _plain(self, written: Any, shape: shapes.Type, path: str) -> object:  # noqa: ANN401 - checked here
+        """A value of one kind, with what it contains."""
+        if not _fits(written, shape):
+            self._fault(path, f"{_named(written)}; write {_wanted(shape)}")
+            return None
+        match shape:
             case shapes.StructType():
                 return self._struct(written, shape, path)
             case shapes.VarTupleType(item_type=item) | shapes.ListType(item_type=item):
-                if not isinstance(written, list):
-                    return self._wrong(written, shape, path)
                 return [self.value(each, item, f"{path}[{i}]") for i, each in enumerate(written)]
             case shapes.DictType(value_type=each):
-                if not isinstance(written, dict):
-                    return self._wrong(written, shape, path)
                 return {
                     name: self.value(inner, each, _join(path, name))
                     for name, inner in self._text_keys(written, path)
                 }
-            case shapes.EnumType(cls=cls):
-                names = [str(member.value) for member in cls]
-                return self._choice(written, names, path)
-            case shapes.LiteralType(values=names):
-                return self._choice(written, [str(name) for name in names], path)
             case _:
-                if _fits(written, shape):
-                    return written
-                return self._wrong(written, shape, path)
+                return written
 
     def _fault(self, path: str, sentence: str) -> None:
         self.faults.append(Fault(path, sentence))
 
-    def _wrong(self, written: object, shape: shapes.Type, path: str) -> None:
-        self._fault(path, f"{_named(written)}; write {_wanted(shape)}")
-
-    def _duration(self, written: object, path: str) -> int:
+    def _annotated(self, written: object, shape: shapes.Metadata, path: str) -> object:
+        if not _is_duration(shape):
+            return self.value(written, shape.type, path)
         try:
-            return parse_duration(written)  # type: ignore[arg-type]
+            return parse_duration(written)  # type: ignore[arg-type]  # other types are a fault
         except InputError as bad:
             self._fault(path, str(bad))
             return 0
@@ -166,10 +167,10 @@ class _Walk:
     def _choice(self, written: object, names: list[str], path: str) -> object:
         if written not in names:
             shown = f"{_shown(written)} is not one of them"
-            self._fault(path, f"{shown}; {did_you_mean(str(written)[:64], names)}")
+            self._fault(path, f"{shown}; {did_you_mean(str(written)[:_SHOWN], names)}")
         return written
 
-    def _union(self, written: object, types: tuple[shapes.Type, ...], path: str) -> Any:
+    def _union(self, written: object, types: tuple[shapes.Type, ...], path: str) -> object:
         plain = [each for each in types if not isinstance(each, shapes.NoneType)]
         if written is None and len(plain) < len(types):
             return None
@@ -182,9 +183,7 @@ class _Walk:
         self._fault(path, f"{_named(written)}; write {wanted}")
         return None
 
-    def _struct(self, written: object, shape: shapes.StructType, path: str) -> Any:
-        if not isinstance(written, dict):
-            return self._wrong(written, shape, path)
+    def _struct(self, written: dict[Any, Any], shape: shapes.StructType, path: str) -> object:
         hidden = self._hidden.get(shape.cls, frozenset())
         fields = {f.encode_name: f for f in shape.fields if f.encode_name not in hidden}
         prepared = {}
@@ -206,57 +205,62 @@ class _Walk:
                 self._fault(path, f"key {_shown(name)} is not text; put it in quotes")
 
 
-def _fits(written: object, shape: shapes.Type) -> bool:
-    """Whether *written* is of the kind that the scalar or container *shape* wants."""
-    match shape:
-        case shapes.Metadata(type=inner):
-            return _fits(written, inner)
-        case shapes.BoolType():
-            return isinstance(written, bool)
-        case shapes.IntType():
-            return isinstance(written, int) and not isinstance(written, bool)
-        case shapes.FloatType():
-            whole = isinstance(written, int) and not isinstance(written, bool)
-            return whole or (isinstance(written, float) and math.isfinite(written))
-        case shapes.StrType():
-            return isinstance(written, str)
-        case shapes.StructType() | shapes.DictType():
-            return isinstance(written, dict)
-        case shapes.ListType() | shapes.VarTupleType():
-            return isinstance(written, list)
-        case _:
-            return isinstance(shape, (shapes.AnyType, shapes.CustomType))
-
-
-def _wanted(shape: shapes.Type) -> str:
-    """What to write for *shape*, in words."""
-    match shape:
-        case shapes.Metadata(extra={"written": "duration"}):
-            return "a duration such as 30s"
-        case shapes.Metadata(type=inner):
-            return _wanted(inner)
-        case shapes.UnionType(types=types):
-            plain = (each for each in types if not isinstance(each, shapes.NoneType))
-            return " or ".join(_wanted(each) for each in plain)
-        case shapes.StructType(fields=fields):
-            needed = [f.encode_name for f in fields if f.required]
-            some = needed or [f.encode_name for f in fields]
-            return f"a table with keys such as {', '.join(some[:4])}"
-        case shapes.VarTupleType(item_type=item) | shapes.ListType(item_type=item):
-            return f"a list, each item {_wanted(item)}"
-        case shapes.EnumType(cls=cls):
-            return " or ".join(str(member.value) for member in cls)
-        case _:
-            return _PLAIN_WORDS.get(type(shape), "another value")
-
-
-_PLAIN_WORDS: Final[Mapping[type, str]] = {
+# A tuple is no list here: none of the three formats has one.
+_KINDS: Final[Mapping[type, tuple[type, ...]]] = {
+    shapes.BoolType: (bool,),
+    shapes.IntType: (int,),
+    shapes.FloatType: (int, float),
+    shapes.StrType: (str,),
+    shapes.StructType: (dict,),
+    shapes.DictType: (dict,),
+    shapes.ListType: (list,),
+    shapes.VarTupleType: (list,),
+    shapes.AnyType: (object,),
+    shapes.CustomType: (object,),
+}
+_WORDS: Final[Mapping[type, str]] = {
     shapes.BoolType: "true or false",
     shapes.IntType: "a whole number",
     shapes.FloatType: "a finite number",
     shapes.StrType: "text",
     shapes.DictType: "a table of names with values",
 }
+
+
+def _is_duration(shape: shapes.Metadata) -> bool:
+    return bool(shape.extra) and shape.extra == {"written": "duration"}
+
+
+def _fits(written: object, shape: shapes.Type) -> bool:
+    """Whether *written* is of the kind that *shape* wants, whatever it contains."""
+    if isinstance(shape, shapes.Metadata):
+        return _fits(written, shape.type)
+    if isinstance(written, bool) and not isinstance(shape, shapes.BoolType):
+        return False
+    if isinstance(written, float) and not math.isfinite(written):
+        return False
+    return isinstance(written, _KINDS.get(type(shape), ()))
+
+
+def _wanted(shape: shapes.Type) -> str:
+    """What to write for *shape*, in words."""
+    match shape:
+        case shapes.Metadata(type=inner):
+            return "a duration such as 30s" if _is_duration(shape) else _wanted(inner)
+        case shapes.UnionType(types=types):
+            plain = (each for each in types if not isinstance(each, shapes.NoneType))
+            wanted = " or ".join(_wanted(each) for each in plain)
+        case shapes.StructType(fields=fields):
+            needed = [f.encode_name for f in fields if f.required]
+            some = needed or [f.encode_name for f in fields]
+            wanted = f"a table with keys such as {', '.join(some[:4])}"
+        case shapes.VarTupleType(item_type=item) | shapes.ListType(item_type=item):
+            wanted = f"a list, each item {_wanted(item)}"
+        case shapes.EnumType(cls=cls):
+            wanted = " or ".join(str(member.value) for member in cls)
+        case _:
+            wanted = _WORDS.get(type(shape), "another value")
+    return wanted
 
 
 def _named(written: object) -> str:
@@ -276,11 +280,11 @@ def _named(written: object) -> str:
 
 def _shown(written: object) -> str:
     text = repr(written)
-    return text if len(text) <= 64 else f"{text[:60]}..."
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _join(path: str, name: str) -> str:
-    shown = name if _PLAIN_KEY.fullmatch(name) else json.dumps(name[:64])
+    shown = name if _PLAIN_KEY.fullmatch(name) else json.dumps(name[:_SHOWN])
     return f"{path}.{shown}" if path else shown
 
 

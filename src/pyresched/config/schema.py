@@ -4,7 +4,6 @@ Owns the defaults and their limits; relies on `config.reading` for files.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path

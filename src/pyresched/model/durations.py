@@ -23,13 +23,14 @@ _UNIT: Final = {
     "ns": 1,
     "us": 10**3,
     "µs": 10**3,  # micro sign
-    "μs": 10**3,  # noqa: RUF001 - Greek mu, which Go takes as well
+    "μs": 10**3,  # Greek mu
     "ms": 10**6,
     "s": 10**9,
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
 _PIECE: Final = re.compile(r"(?P<whole>[0-9]*)(?P<point>\.?)(?P<part>[0-9]*)(?P<unit>[^0-9.]*)")
+_SMALL: Final = 9  # digits up to which a slip is worked out
 _WANTED: Final = "write a duration such as 30s, 1h30m or 1.5h (units: ns, us, ms, s, m, h)"
 # What people write where Go has no such unit, and what it comes to.
 _MEANT: Final = {
@@ -148,6 +149,6 @@ def _within(written: str, amount: int, most: int) -> int:
 def _unknown(unit: str, whole: str, part: str) -> str:
     """What to write in place of a number with the unknown *unit*."""
     meant, times = _MEANT.get(unit.strip().lower(), ("", 0))
-    if meant and not part and len(whole) <= 18:
+    if meant and not part and len(whole) <= _SMALL:
         return f"no unit {unit!r}; write {int(whole) * times}{meant}"
     return f"no unit {unit!r}; {_WANTED}"

@@ -2,50 +2,61 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Context, Decimal
 from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor
 from typing import Final
 
 from msgspec import Struct
 
 from pyresched._core import ResourceVector
-from pyresched.errors import InputError
+from pyresched.errors import InputError, did_you_mean
 
 __all__ = ["Resource", "ResourceSpec", "Rounding", "parse_quantity"]
 
 _INT64_MAX: Final = 2**63 - 1
 _QUANTITY: Final = re.compile(
-    r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)"
+    r"(?P<number>[+-]?(?:[0-9]{1,99}(?:\.[0-9]{0,99})?|\.[0-9]{1,99})(?:[eE][+-]?[0-9]{1,2})?)"
     r"(?P<suffix>n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?"
 )
-_SUFFIX: Final[Mapping[str | None, Decimal]] = {
-    None: Decimal(1),
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    "k": Decimal(10**3),
-    "M": Decimal(10**6),
-    "G": Decimal(10**9),
-    "T": Decimal(10**12),
-    "P": Decimal(10**15),
-    "E": Decimal(10**18),
-    **{f"{s}i": Decimal(1024**n) for n, s in enumerate("KMGTPE", start=1)},
+_SUFFIX: Final = {
+    None: Fraction(1),
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 10**3),
+    "k": Fraction(10**3),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+    **{f"{s}i": Fraction(1024**n) for n, s in enumerate("KMGTPE", start=1)},
 }
+# Enough for int64 times any unit, and apart from whatever context the caller's thread has.
+_PRINTING: Final = Context(prec=200)
 
 
-def parse_quantity(text: str | float) -> Decimal:
+@lru_cache(maxsize=1024, typed=True)  # typed: True is not 1 here
+def parse_quantity(text: str | float) -> Fraction:
     """The exact value of a Kubernetes quantity: `2`, `500m`, `4Gi`, `1e3`. Raises InputError."""
     match = _QUANTITY.fullmatch(str(text).strip())
     if match is None or isinstance(text, bool):
-        raise InputError(f"{text!r} is not a quantity; write a number such as 2, 500m or 4Gi")
-    return Decimal(match["number"]) * _SUFFIX[match["suffix"]]
+        shown = repr(text)[:64]
+        raise InputError(f"{shown} is not a quantity; write a number such as 2, 500m or 4Gi")
+    return Fraction(match["number"]) * _SUFFIX[match["suffix"]]
 
 
 class Rounding(Enum):
     """Requests round up, capacity rounds down, so that nothing is promised twice."""
 
-    UP = ROUND_CEILING
-    DOWN = ROUND_FLOOR
+    UP = "up"
+    DOWN = "down"
+
+    def whole(self, steps: Fraction) -> int:
+        """*steps* as a whole number."""
+        return ceil(steps) if self is Rounding.UP else floor(steps)
 
 
 class Resource(Struct, frozen=True):
@@ -76,17 +87,15 @@ class ResourceSpec(Struct, frozen=True):
 
         Raises InputError for an unknown name, a negative or absurd amount, or bad text.
         """
-        unknown = sorted(set(quantities) - set(self.names))
-        if unknown:
-            raise InputError(f"unknown resource {unknown[0]!r}; known: {', '.join(self.names)}")
+        for name in quantities:
+            if name not in self.names:
+                raise InputError(f"unknown resource {name!r}; {did_you_mean(name, self.names)}")
         return ResourceVector([self._amount(r, quantities, rounding) for r in self.resources])
 
     def quantities(self, vector: ResourceVector) -> dict[str, str]:
         """Amounts as exact decimal text by resource name, resources of which there is none left out."""
         return {
-            resource.name: format(
-                (Decimal(amount) * parse_quantity(resource.unit)).normalize(), "f"
-            )
+            resource.name: _decimal_text(amount * parse_quantity(resource.unit))
             for resource, amount in zip(self.resources, vector, strict=True)
             if amount
         }
@@ -106,9 +115,15 @@ class ResourceSpec(Struct, frozen=True):
             return 0
         written = quantities[resource.name]
         steps = parse_quantity(written) / parse_quantity(resource.unit)
-        amount = int(steps.to_integral_value(rounding.value))
-        if amount < 0:
+        if steps < 0:
             raise InputError(f"{resource.name}: {written} is negative; write 0 or more")
+        amount = rounding.whole(steps)
         if amount > _INT64_MAX:
             raise InputError(f"{resource.name}: {written} is past what can be counted (2**63 - 1)")
         return amount
+
+
+def _decimal_text(value: Fraction) -> str:
+    """*value*, whose denominator has no factors but 2 and 5, as decimal text."""
+    exact = _PRINTING.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return format(_PRINTING.normalize(exact), "f")

@@ -1,5 +1,7 @@
 """Durations: Go's rules for text, and back."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,7 +93,5 @@ def test_printing_and_reading_come_back_to_the_same(nanoseconds: int) -> None:
 @given(st.text(alphabet="0123456789.+-hmsnuµd ", max_size=24))
 def test_no_text_raises_anything_but_an_input_error(text: str) -> None:
     """Bad text is an InputError, good text stays within int64."""
-    try:
+    with suppress(InputError):
         assert -(2**63) <= parse_duration(text) < 2**63
-    except InputError:
-        pass
