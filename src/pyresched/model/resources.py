@@ -21,7 +21,7 @@ _QUANTITY: Final = re.compile(
     r"(?P<number>[+-]?(?:[0-9]{1,99}(?:\.[0-9]{0,99})?|\.[0-9]{1,99})(?:[eE][+-]?[0-9]{1,2})?)"
     r"(?P<suffix>n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?"
 )
-_SUFFIX: Final = {
+_SUFFIX: Final[Mapping[str | None, Fraction]] = {
     None: Fraction(1),
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),

@@ -189,7 +189,9 @@ def test_a_value_of_the_wrong_kind_says_which_is_right(given_: dict, message: st
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 KEYS = st.sampled_from(["text", "number", "either", "names", "nmaes"])
