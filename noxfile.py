@@ -1,0 +1,145 @@
+"""The checks of this project, one session each; `.ci/run` calls them, and so can anyone.
+
+Sessions on the package install the wheel of the sources as they are, which `make wheel`
+builds once. `make native` (debug build, native self-tests) and `make test` are in the Makefile.
+"""
+
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["lint", "types", "stubs", "layers", "bench", "instructions", "sanitize"]
+
+ROOT = Path(__file__).parent
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+CMAKE_FILES = ("CMakeLists.txt", "src/_core/CMakeLists.txt")
+NATIVE_TESTS = ("tests/native", "tests/unit/_core", "tests/unit/jobdb", "tests/unit/nodedb")
+
+
+def install_group(session: nox.Session, *names: str) -> None:
+    """Install dependency groups of pyproject.toml by name."""
+    session.install(*nox.project.dependency_groups(PYPROJECT, *names))
+
+
+def install_wheel(session: nox.Session, extras: str = "all") -> None:
+    """Install the wheel of the sources as they are, building it if they have changed."""
+    session.run("make", "--silent", "wheel", external=True)
+    (wheel,) = ROOT.glob("build/wheels/pyresched-*.whl")
+    session.install("--force-reinstall", "--no-deps", str(wheel))
+    session.install(f"{wheel}[{extras}]")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and slips: Python, Cython, CMake, metadata, spelling."""
+    install_group(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("cython-lint", "src/_core")
+    session.run(
+        "double-quote-cython-strings", *map(str, sorted(ROOT.glob("src/_core/*.p[yx][xd]")))
+    )
+    session.run("gersemi", "--check", *CMAKE_FILES)
+    session.run("validate-pyproject", "pyproject.toml")
+    session.run("codespell")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Strict types of the package and of how users' code sees it (tests/typing)."""
+    install_group(session, "types")
+    install_wheel(session)
+    session.run("mypy")
+
+
+@nox.session
+def stubs(session: nox.Session) -> None:
+    """The stubs of the native modules say what is there, no more and no less."""
+    install_group(session, "types")
+    install_wheel(session)
+    # Only the native modules have stubs: every other module is its own.
+    session.run(
+        *("python", "-m", "mypy.stubtest", "pyresched._core"),
+        *("--allowlist", "tests/stubtest_allowlist.txt", "--mypy-config-file", "pyproject.toml"),
+    )
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Imports go down only."""
+    install_group(session, "test")
+    session.run("lint-imports", "--no-logo", env={"PYTHONPATH": "src"})
+
+
+@nox.session(python=["3.11", "3.12", "3.13"])
+def tests(session: nox.Session) -> None:
+    """`make test` on another Python, in folders of its own."""
+    install_group(session, "test")
+    session.install(".[all]", env={"SKBUILD_BUILD_DIR": f"build/nox-{session.python}"})
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """The native tests under address and undefined-behaviour sanitizers."""
+    install_group(session, "test")
+    session.install(
+        ".",
+        "--config-settings=cmake.define.PYRESCHED_SANITIZE=ON",
+        "--config-settings=build-dir=build/sanitize",
+        env={"PYRESCHED_DEV": "1"},
+    )
+    libraries = " ".join(
+        str(session.run("cc", f"-print-file-name={name}", external=True, silent=True)).strip()
+        for name in ("libasan.so", "libubsan.so")
+    )
+    paths = [path for path in NATIVE_TESTS if (ROOT / path).exists()]
+    session.run(
+        "pytest",
+        *(session.posargs or paths),
+        env={
+            "LD_PRELOAD": libraries,
+            # Each object of its own, so that an overrun is seen; the interpreter's own leaks are not.
+            "PYTHONMALLOC": "malloc",
+            "ASAN_OPTIONS": "detect_leaks=0",
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+            "HYPOTHESIS_PROFILE": "dev",
+        },
+    )
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """A quick pass of the benchmarks beside their rivals, and wide gates on their ratios."""
+    install_group(session, "bench")
+    install_wheel(session)
+    figures = ROOT / "build" / "benchmarks.json"
+    session.run(
+        *("pytest", "benchmarks", f"--benchmark-json={figures}"),
+        *("--benchmark-max-time=0.2", "--benchmark-min-rounds=3", "--benchmark-columns=median,ops"),
+        *session.posargs,
+    )
+    session.run("python", "benchmarks/gates.py", str(figures))
+
+
+@nox.session
+def instructions(session: nox.Session) -> None:
+    """Instruction counts against the committed ones: at most 5 % more."""
+    if shutil.which("valgrind") is None:
+        session.error("valgrind is missing; install it with the system's package manager")
+    install_wheel(session)
+    session.run("python", "benchmarks/instructions.py", *(session.posargs or ["check"]))
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Which branches of the Python code the tests never take."""
+    install_group(session, "coverage")
+    install_wheel(session)
+    session.run("coverage", "run", "-m", "pytest", *session.posargs)
+    session.run("coverage", "combine", success_codes=[0, 1])
+    session.run("coverage", "report", "--show-missing", "--skip-covered")
