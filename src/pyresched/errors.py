@@ -11,6 +11,7 @@ __all__ = [
     "ConfigError",
     "Conflict",
     "DuplicateId",
+    "Forgotten",
     "IllegalTransition",
     "InputError",
     "MissingExtra",
@@ -77,6 +78,10 @@ class Conflict(PyreschedError):
 
 class DuplicateId(InputError):
     """One id stands twice in a batch with different content."""
+
+
+class Forgotten(PyreschedError, LookupError):
+    """A part of the log that the journal no longer holds: names where what it holds begins."""
 
 
 class RunBelongsToOtherJob(InputError):

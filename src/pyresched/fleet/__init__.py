@@ -1,0 +1,5 @@
+"""Nodes as the scheduler hears of them, turned into changes."""
+
+from pyresched.fleet.nodes import NODE_LOST, back, cordon, join, lose, uncordon
+
+__all__ = ["NODE_LOST", "back", "cordon", "join", "lose", "uncordon"]

@@ -2,6 +2,7 @@
 
 from pyresched._core import Gang, Job, JobState, Outcome, Requirements, ResourceVector, Run
 from pyresched.model.changes import Changes, Event, EventKind, RowKey
+from pyresched.model.drafts import Draft
 from pyresched.model.durations import format_duration, parse_duration
 from pyresched.model.ids import (
     Duration,
@@ -16,6 +17,7 @@ from pyresched.model.ids import (
 )
 from pyresched.model.nodes import Intake, Node, Taint, TaintEffect, Toleration
 from pyresched.model.queues import PriorityClass, Queue
+from pyresched.model.readers import JobReader
 from pyresched.model.reasons import Ends, ReasonCode, UnschedulableReason
 from pyresched.model.resources import Resource, ResourceSpec, Rounding, parse_quantity
 from pyresched.model.retries import (
@@ -35,6 +37,7 @@ __all__ = [
     "NANOS",
     "NEXT",
     "Changes",
+    "Draft",
     "Duration",
     "Ends",
     "Event",
@@ -46,6 +49,7 @@ __all__ = [
     "Intake",
     "Job",
     "JobId",
+    "JobReader",
     "JobState",
     "JobType",
     "LastReschedule",

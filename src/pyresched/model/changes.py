@@ -17,25 +17,31 @@ RowKey = tuple[str, str]
 
 
 class EventKind(Enum):
-    """What a reader of the log sees happen."""
+    """What a reader of the log sees happen: to a run, a job, a node or a queue.
 
-    SUBMITTED = "submitted"
-    REFUSED = "refused"
-    LEASED = "leased"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
+    Where one step does several things, each is an event, in this order: what became of the
+    run, then what became of its job. docs/decisions/events.md says what follows from each.
+    """
+
+    SUBMITTED = "submitted"  # a job is in its queue
+    REFUSED = "refused"  # a job can never run; it has failed
+    LEASED = "leased"  # a run may start: start it
+    RESCHEDULED = "rescheduled"  # the run just leased replaces one that failed
+    RUNNING = "running"  # a run has started
+    SUCCEEDED = "succeeded"  # a run succeeded, and with it its job unless it is requeued
     FAILED = "failed"  # a run failed
-    BACKING_OFF = "backing_off"  # its job waits for its delay
-    RESCHEDULED = "rescheduled"  # a new run replaces a failed one
-    EXHAUSTED = "exhausted"  # its job failed for good
-    PREEMPTED = "preempted"
-    RETURNED = "returned"
-    LOST = "lost"
-    CANCELLED = "cancelled"
+    PREEMPTED = "preempted"  # a run gave way: stop it
+    RETURNED = "returned"  # a run ended without blame: stop it
+    LOST = "lost"  # a run is out of reach: stop it if you still can
+    CANCELLED = "cancelled"  # a user took back a job: stop its run if it has one
+    REQUEUED = "requeued"  # a job is back at its place in its queue
+    BACKING_OFF = "backing_off"  # a job waits for its delay after a failure
+    EXHAUSTED = "exhausted"  # a job has failed for good
     NODE_JOINED = "node_joined"
     NODE_LOST = "node_lost"
     NODE_BACK = "node_back"
     NODE_CHANGED = "node_changed"
+    QUEUE_CHANGED = "queue_changed"  # a queue is new or has other settings
 
 
 class Event(Struct, frozen=True, kw_only=True):

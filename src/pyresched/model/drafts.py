@@ -1,0 +1,75 @@
+"""A set of changes while a stage builds it: each row once, one version above what was read.
+
+A stage reads its own decisions through it. Relies on any `JobReader`. Keeps INV-J2.
+"""
+
+from collections.abc import Sequence
+
+from pyresched._core import Job, Run
+from pyresched.model.changes import Changes, Event, EventKind
+from pyresched.model.ids import Instant, JobId
+from pyresched.model.readers import JobReader
+
+__all__ = ["Draft"]
+
+
+class Draft:
+    """Decisions on top of *reader*, not yet written anywhere.
+
+    Rows come from `job`, `members` or the reader, are changed by `Job.replace` and handed back
+    by `put`; a row put twice is still one version above the one that was read.
+    """
+
+    __slots__ = ("_events", "_jobs", "_reader")
+
+    def __init__(self, reader: JobReader) -> None:
+        self._reader = reader
+        self._jobs: dict[JobId, Job] = {}
+        self._events: list[Event] = []
+
+    def job(self, job_id: JobId) -> Job | None:
+        """The job as decided so far, or None when there is none."""
+        return self._jobs.get(job_id) or self._reader.get(job_id)
+
+    def seen(self, job: Job) -> Job:
+        """*job*, a row of the reader, as decided so far."""
+        return self._jobs.get(job.id, job)
+
+    def members(self, job: Job) -> Sequence[Job]:
+        """All members of the gang of *job* as decided so far; *job* alone when it has no gang."""
+        if job.gang is None:
+            return (job,)
+        return [self.seen(mate) for mate in self._reader.gang(job.queue, job.gang.id)]
+
+    def put(self, job: Job) -> Job:
+        """Hand back the next version of a row. Returns it as it will be written."""
+        held = self._jobs.get(job.id)
+        if held is not None:
+            job = job.replace(version=held.version)
+        self._jobs[job.id] = job
+        return job
+
+    def emit(
+        self, kind: EventKind, job: Job, *, at: Instant, run: Run | None = None, reason: str = ""
+    ) -> None:
+        """Say that *kind* happened to *job*, or to its *run*."""
+        if run is None:
+            event = Event(
+                kind=kind, at=at, queue=job.queue, job_set=job.job_set, job_id=job.id, reason=reason
+            )
+        else:
+            event = Event(
+                kind=kind,
+                at=at,
+                queue=job.queue,
+                job_set=job.job_set,
+                job_id=job.id,
+                run_id=run.id,
+                node_id=run.node_id,
+                reason=reason,
+            )
+        self._events.append(event)
+
+    def changes(self) -> Changes:
+        """What was decided, rows in the order in which they were first put."""
+        return Changes(jobs=tuple(self._jobs.values()), events=tuple(self._events))

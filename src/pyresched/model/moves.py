@@ -1,0 +1,69 @@
+"""What the end of a run does to its job and to the job's gang, where no policy has a say.
+
+Stages that end runs share it: lost nodes, ended leases, returns, preemption. Relies on
+`Draft`. Keeps INV-J5 (a gang fails as one) and INV-J6 (a place in the queue is never lost).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyresched._core import Job, JobState, Outcome, Run
+from pyresched.model.changes import EventKind
+from pyresched.model.drafts import Draft
+from pyresched.model.ids import Instant, JobId
+from pyresched.model.states import next_state
+
+__all__ = ["GANG", "GANG_DONE", "end_run", "put_back", "with_run"]
+
+GANG: Final = "gang"
+"""Reason of a run that was stopped because another member's was."""
+GANG_DONE: Final = "gang_done"
+"""Reason of an active run whose process succeeded: it holds its room until its gang ends."""
+
+_EVENTS: Final[Mapping[Outcome, EventKind]] = {
+    Outcome.SUCCEEDED: EventKind.SUCCEEDED,
+    Outcome.FAILED: EventKind.FAILED,
+    Outcome.PREEMPTED: EventKind.PREEMPTED,
+    Outcome.RETURNED: EventKind.RETURNED,
+    Outcome.LOST: EventKind.LOST,
+    Outcome.CANCELLED: EventKind.CANCELLED,
+}
+
+
+def with_run(job: Job, run: Run) -> tuple[Run, ...]:
+    """The runs of *job* with its newest replaced by *run*."""
+    return (*job.runs[:-1], run)
+
+
+def end_run(
+    draft: Draft, job: Job, *, outcome: Outcome, at: Instant, reason: str = ""
+) -> tuple[Run, ...]:
+    """Say that the active run of *job* ended, and return its runs with that one ended.
+
+    A run never ends before it was leased, whatever the clock of its executor says.
+    """
+    run = job.active_run
+    assert run is not None, f"job {job.id!r} has no run to end"
+    ended = run.replace(ended_at=max(at, run.leased_at), outcome=outcome, reason=reason)
+    draft.emit(_EVENTS[outcome], job, at=at, run=ended, reason=reason)
+    return with_run(job, ended)
+
+
+def put_back(draft: Draft, ended: Mapping[JobId, tuple[Outcome, str]], *, at: Instant) -> None:
+    """End runs without blame: their jobs go back to their places in their queues at once.
+
+    *ended* gives the outcome and the reason by job. The other members of a gang are stopped
+    with outcome `returned`. Jobs without an active run stay as they are.
+    """
+    for job_id in ended:
+        job = draft.job(job_id)
+        if job is None or job.active_run is None:
+            continue
+        for member in draft.members(job):
+            if member.active_run is None:
+                continue
+            outcome, reason = ended.get(member.id, (Outcome.RETURNED, GANG))
+            runs = end_run(draft, member, outcome=outcome, at=at, reason=reason)
+            state = next_state(member.state, JobState.QUEUED)
+            draft.put(member.replace(state=state, runs=runs))
+            draft.emit(EventKind.REQUEUED, member, at=at)
