@@ -1,0 +1,1 @@
+"""The production scheduler under a virtual clock, on logs of real clusters or made ones."""

@@ -1,0 +1,1 @@
+"""Files of others that a simulation is made from: workload logs and records of node failures."""
