@@ -28,9 +28,10 @@ _MOST_NODES: Final = 1_000_000
 _MOST_CORES: Final = 1_000_000
 _MOST_USERS: Final = 1_000_000
 
+_SHORTEST_MEAN_S: Final = 60.0
+
 # Schroeder and Gibson: shape of 0.7 to 0.8 for times between failures (section 5); repairs with
 # a median of 54 and a mean of 355 minutes over all systems (section 6).
-_SHORTEST_MEAN_S: Final = 60.0
 _FAILURE_SHAPE: Final = 0.7
 _REPAIR_MEDIAN_S: Final = 54 * 60.0
 _REPAIR_MEAN_S: Final = 355 * 60.0

@@ -42,15 +42,13 @@ def text_lines(path: Path, *, kind: str) -> Iterator[str]:
 
 
 def _lines(source: BinaryIO, path: Path, *, kind: str) -> Iterator[str]:
-    text = io.TextIOWrapper(source, encoding="latin-1", newline=None)
-    number = 0
-    while line := text.readline(_LONGEST_LINE):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if "\0" in line or (len(line) == _LONGEST_LINE and line[-1] != "\n"):
-            raise InputError(f"{path}: line {number} is not text; name {kind} in plain text")
-        yield line.rstrip("\n")
+    with io.TextIOWrapper(source, encoding="latin-1", newline=None) as text:
+        number = 0
+        while line := text.readline(_LONGEST_LINE):
+            number += 1
+            if "\0" in line or (len(line) == _LONGEST_LINE and line[-1] != "\n"):
+                raise InputError(f"{path}: line {number} is not text; name {kind} in plain text")
+            yield line.removeprefix(_BOM).rstrip("\n") if number == 1 else line.rstrip("\n")
 
 
 @contextmanager
