@@ -1,6 +1,7 @@
 """Frozen values that every part shares; the native ones are re-exported here."""
 
 from pyresched._core import Gang, Job, JobState, Outcome, Requirements, ResourceVector, Run
+from pyresched.model.avoid import AvoidRank, avoided_nodes
 from pyresched.model.changes import Changes, Event, EventKind, RowKey
 from pyresched.model.drafts import Draft
 from pyresched.model.durations import format_duration, parse_duration
@@ -31,11 +32,21 @@ from pyresched.model.retries import (
     Verdict,
     VerdictReason,
 )
+from pyresched.model.rounds import (
+    Method,
+    Placement,
+    Preemption,
+    PreemptionCause,
+    QueueShare,
+    RoundResult,
+    Termination,
+)
 from pyresched.model.states import NEXT, next_state
 
 __all__ = [
     "NANOS",
     "NEXT",
+    "AvoidRank",
     "Changes",
     "Draft",
     "Duration",
@@ -53,13 +64,18 @@ __all__ = [
     "JobState",
     "JobType",
     "LastReschedule",
+    "Method",
     "Node",
     "NodeId",
     "Outcome",
+    "Placement",
     "PoolName",
+    "Preemption",
+    "PreemptionCause",
     "PriorityClass",
     "Queue",
     "QueueName",
+    "QueueShare",
     "ReasonCode",
     "Requirements",
     "RescheduleBlock",
@@ -69,16 +85,19 @@ __all__ = [
     "Resource",
     "ResourceSpec",
     "ResourceVector",
+    "RoundResult",
     "Rounding",
     "RowKey",
     "Run",
     "RunId",
     "Taint",
     "TaintEffect",
+    "Termination",
     "Toleration",
     "UnschedulableReason",
     "Verdict",
     "VerdictReason",
+    "avoided_nodes",
     "format_duration",
     "next_state",
     "parse_duration",

@@ -23,8 +23,8 @@ class ReasonCode(Enum):
     NO_MATCHING_NODE = "no_matching_node"  # selector or taints exclude every node
     GANG_DOES_NOT_FIT = "gang_does_not_fit"  # some members do, not all together
     GANG_EXCEEDS_POOL = "gang_exceeds_pool"  # not even on the empty pool
-    GANG_INCOMPLETE = "gang_incomplete"  # members are still to be submitted
-    GANG_MALFORMED = "gang_malformed"  # members disagree
+    GANG_INCOMPLETE = "gang_incomplete"  # not all members that have not ended are queued here
+    GANG_MALFORMED = "gang_malformed"  # members disagree, or there are too many
     QUEUE_CORDONED = "queue_cordoned"
     UNKNOWN_QUEUE = "unknown_queue"
     UNKNOWN_PRIORITY_CLASS = "unknown_priority_class"
@@ -33,7 +33,11 @@ class ReasonCode(Enum):
 
 
 class UnschedulableReason(Struct, frozen=True):
-    """One refusal with its evidence: of `resource` it wanted `wanted`, the best node had `had`."""
+    """One refusal with its evidence.
+
+    Of `resource` it wanted `wanted` and the best node had `had`, in steps of the resource; for
+    a gang, `resource` is "" and the two count members; for the look-back they count jobs.
+    """
 
     code: ReasonCode
     ends: Ends = Ends.GANG
@@ -45,5 +49,19 @@ class UnschedulableReason(Struct, frozen=True):
         """For people. Never compared, never parsed."""
         text = self.code.value.replace("_", " ")
         if self.resource:
-            text += f": {self.resource}: wanted {self.wanted}, best node had {self.had}"
+            return f"{text}: {self.resource}: wanted {self.wanted}, best node had {self.had}"
+        if self.code is ReasonCode.PAST_LOOKBACK:
+            return f"{text}: only the first {self.had} jobs of the queue were looked at"
+        if self.wanted:
+            return f"{text}: wanted {self.wanted} members, had {self.had}"
         return text
+
+    def to_dict(self) -> dict[str, str | int]:
+        """The fields by name, as plain values."""
+        return {
+            "code": self.code.value,
+            "ends": self.ends.value,
+            "resource": self.resource,
+            "wanted": self.wanted,
+            "had": self.had,
+        }

@@ -1,0 +1,23 @@
+"""The round: what one pass over one pool would do. Decides, never writes."""
+
+from pyresched.model import (
+    Method,
+    Placement,
+    Preemption,
+    PreemptionCause,
+    QueueShare,
+    RoundResult,
+    Termination,
+)
+from pyresched.scheduling.state import RoundState
+
+__all__ = [
+    "Method",
+    "Placement",
+    "Preemption",
+    "PreemptionCause",
+    "QueueShare",
+    "RoundResult",
+    "RoundState",
+    "Termination",
+]

@@ -1,0 +1,87 @@
+import json
+
+from pyresched.model import (
+    Placement,
+    Preemption,
+    PreemptionCause,
+    QueueShare,
+    ReasonCode,
+    RoundResult,
+    Termination,
+    UnschedulableReason,
+)
+
+SHARE = QueueShare(
+    queue="a",
+    weight=1.0,
+    fair_share=0.5,
+    adjusted_share=0.5,
+    uncapped_share=0.5,
+    demand_share=0.75,
+    actual_share=0.25,
+    protected_share=0.5,
+    resulting_share=0.5,
+)
+
+
+def result(**fields):
+    """One placement, one preemption, one refusal; *fields* replace."""
+    return RoundResult(
+        pool="default",
+        **{
+            "scheduled": (Placement("j1", "n1", 1000),),
+            "preempted": (Preemption("j2", "r2", "n1", "j1"),),
+            "refused": {"j3": UnschedulableReason(ReasonCode.NO_MATCHING_NODE)},
+            "termination": Termination.NO_REMAINING_CANDIDATES,
+            **fields,
+        },
+    )
+
+
+def test_a_result_is_plain_values_in_a_fixed_order():
+    """`to_dict` goes through JSON unchanged."""
+    plain = result(count_shares=lambda: (SHARE,)).to_dict()
+    assert json.loads(json.dumps(plain)) == plain
+    assert list(plain) == [
+        "pool",
+        "termination",
+        "scheduled",
+        "preempted",
+        "refused_by_code",
+        "refused",
+        "shares",
+    ]
+    assert plain["preempted"][0]["reason"] == "fair_share"
+    assert plain["refused_by_code"] == {"no_matching_node": 1}
+    assert plain["shares"][0]["demand_share"] == 0.75
+
+
+def test_shares_are_worked_out_once_and_only_when_asked_for():
+    """A round that nobody asks for shares pays nothing for them."""
+    calls = []
+
+    def count():
+        calls.append(1)
+        return (SHARE,)
+
+    done = result(count_shares=count)
+    assert not calls
+    assert done.shares == done.shares == (SHARE,)
+    assert calls == [1]
+
+
+def test_results_are_equal_by_what_they_decide():
+    """Any difference in a decision, a reason or a share makes two results differ."""
+    assert result() == result()
+    assert result() != result(scheduled=())
+    assert result() != result(refused={})
+    assert result() != result(count_shares=lambda: (SHARE,))
+    gang = Preemption("j2", "r2", "n1", "j1", PreemptionCause.GANG)
+    assert result() != result(preempted=(gang,))
+    assert result() != "a result"
+
+
+def test_a_result_that_changes_nothing_is_false():
+    """Refusals change nothing."""
+    assert result()
+    assert not result(scheduled=(), preempted=())
