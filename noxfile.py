@@ -131,6 +131,7 @@ def instructions(session: nox.Session) -> None:
     """Instruction counts against the committed ones: at most 5 % more."""
     if shutil.which("valgrind") is None:
         session.error("valgrind is missing; install it with the system's package manager")
+    session.install("pip")  # builds the base where the toolchain is a new one
     install_wheel(session)
     session.run("python", "benchmarks/instructions.py", *(session.posargs or ["check"]))
 
