@@ -33,19 +33,35 @@ def install_wheel(session: nox.Session, extras: str = "all") -> None:
     session.install(f"{wheel}[{extras}]")
 
 
+def run_all(session: nox.Session, *commands: list[str]) -> None:
+    """Run every command even if one before it failed; then fail if any did."""
+    failed = []
+    for command in commands:
+        try:
+            session.run(*command)
+        except nox.command.CommandFailed:
+            failed.append(command[0])
+    if failed:
+        session.error(f"failed: {', '.join(failed)}")
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style and slips: Python, Cython, CMake, metadata, spelling."""
     install_group(session, "lint")
-    session.run("ruff", "check")
-    session.run("ruff", "format", "--check")
-    session.run("cython-lint", "src/_core")
-    session.run(
-        "double-quote-cython-strings", *map(str, sorted(ROOT.glob("src/_core/*.p[yx][xd]")))
+    # This tool rewrites what it finds, so it gets copies.
+    copies = session.create_tmp()
+    native = [shutil.copy(path, copies) for path in sorted(ROOT.glob("src/_core/*.p[yx][xd]"))]
+    run_all(
+        session,
+        ["ruff", "check"],
+        ["ruff", "format", "--check"],
+        ["cython-lint", "src/_core"],
+        ["double-quote-cython-strings", *native],
+        ["gersemi", "--check", *CMAKE_FILES],
+        ["validate-pyproject", "pyproject.toml"],
+        ["codespell"],
     )
-    session.run("gersemi", "--check", *CMAKE_FILES)
-    session.run("validate-pyproject", "pyproject.toml")
-    session.run("codespell")
 
 
 @nox.session
