@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from pyresched.errors import InputError
 
-__all__ = ["INT64_MAX", "INT64_MIN", "WrittenDuration", "format_duration", "parse_duration"]
+__all__ = ["INT64_MAX", "INT64_MIN", "WrittenDuration", "format_duration", "parse_duration", "saturated", "short_duration"]
 
 INT64_MAX: Final = 2**63 - 1
 INT64_MIN: Final = -(2**63)
@@ -84,6 +84,11 @@ def parse_duration(written: str | int) -> int:
     return _within(written, total, INT64_MAX)
 
 
+def saturated(nanoseconds: int) -> int:
+    """*nanoseconds* kept within int64."""
+    return max(INT64_MIN, min(nanoseconds, INT64_MAX))
+
+
 def format_duration(nanoseconds: int) -> str:
     """*nanoseconds* as Go prints them: `1h30m0s`, `1.5s`, `20ms`, `0s`. Parses back to the same."""
     if nanoseconds == 0:
@@ -99,6 +104,16 @@ def format_duration(nanoseconds: int) -> str:
     text = f"{hours}h" if hours else ""
     text += f"{minutes}m" if hours or minutes else ""
     return f"{sign}{text}{_decimal(left, _UNIT['s'])}s"
+
+
+def short_duration(nanoseconds: int) -> str:
+    """*nanoseconds* as people write them: `1h30m`, `1h`, `90ms`. Parses back to the same."""
+    text = format_duration(nanoseconds)
+    if text.endswith("m0s"):
+        text = text.removesuffix("0s")
+        if text.endswith("h0m"):
+            text = text.removesuffix("0m")
+    return text
 
 
 def _decimal(amount: int, size: int) -> str:

@@ -1,0 +1,93 @@
+"""Whether attempts fit their interval, by both checks."""
+
+import pytest
+from msgspec import structs
+
+from kit.policies import always_failing
+from pyresched.model import NANOS, ReschedulePolicy
+from pyresched.reschedule.fit import exact_fit, nomad_fit
+
+
+def policy(
+    attempts: int, interval: float, delay: float, function: str, max_delay: float = 0
+) -> ReschedulePolicy:
+    """A limited policy in seconds."""
+    return ReschedulePolicy(
+        attempts=attempts,
+        interval=round(interval * NANOS),
+        delay=round(delay * NANOS),
+        delay_function=function,
+        max_delay=round(max_delay * NANOS),
+    )
+
+
+@pytest.mark.parametrize("function", ["constant", "exponential", "fibonacci"])
+@pytest.mark.parametrize("attempts", [2**31, 2**63 - 1])
+def test_any_number_of_attempts_is_answered_at_once(function, attempts) -> None:
+    """Absurd limits saturate; a loop over them would never end."""
+    absurd = policy(attempts, 24 * 3600, 5, function, 3600)
+    for fit in (nomad_fit(absurd), exact_fit(absurd)):
+        assert not fit.fits
+        assert fit.interval <= 2**63 - 1
+        assert fit.possible < 20_000
+
+
+def test_a_thousand_exponential_attempts_do_not_fit_a_day() -> None:
+    """Doubling saturates instead of wrapping: about 41 days are needed."""
+    fit = nomad_fit(policy(1000, 24 * 3600, 5, "exponential", 3600))
+    assert not fit.fits
+    assert 41 * 24 * 3600 < fit.interval / NANOS < 42 * 24 * 3600
+
+
+def test_figures_just_above_the_steps_are_those_of_a_loop() -> None:
+    """The closed form behind the cap goes on where the series stops."""
+    for attempts in range(1, 40):
+        one = policy(attempts, 900, 5, "exponential", 90)
+        figures, figure = [], 0
+        for i in range(attempts):
+            delay = 5 * NANOS << i
+            figure = figure + 90 * NANOS if delay > 90 * NANOS else delay
+            figures.append(figure)
+        fit = nomad_fit(one)
+        assert fit.interval == figures[-1]
+        assert fit.possible == sum(each < one.interval for each in figures)
+        slots = [5 * NANOS, 5 * NANOS]
+        capped = False
+        while len(slots) < attempts:
+            following = slots[-1] + (90 * NANOS if capped else slots[-2])
+            if not capped and following > 90 * NANOS:
+                following, capped = 90 * NANOS, True
+            slots.append(following)
+        fit = nomad_fit(structs.replace(one, delay_function="fibonacci"))
+        assert fit.interval == slots[-1]
+        past = [i for i, slot in enumerate(slots) if slot > one.interval]
+        assert fit.possible == (past[0] if past else 0)
+
+
+def test_the_sufficient_interval_is_the_smallest_that_passes() -> None:
+    """For the strict check it is one nanosecond above what that check recommends."""
+    for function in ("constant", "exponential", "fibonacci"):
+        for attempts in (2, 3, 9):
+            one = policy(attempts, 1, 5, function, 60)
+            enough = nomad_fit(one).sufficient
+            assert nomad_fit(structs.replace(one, interval=enough)).fits
+            assert not nomad_fit(structs.replace(one, interval=enough - 1)).fits
+
+
+def test_nomads_check_passes_a_policy_that_never_stops() -> None:
+    """15 exponential attempts from 30 s to 2 min pass in 26.5 min and are never used up."""
+    one = policy(15, 26.5 * 60, 30, "exponential", 120)
+    assert nomad_fit(one).fits
+    assert not exact_fit(one).fits
+    assert len(always_failing(one, most=200)) == 200
+    hour = structs.replace(one, interval=3600 * NANOS)
+    assert exact_fit(hour).fits
+    assert len(always_failing(hour, most=200)) == 15
+
+
+def test_one_attempt_fits_any_interval() -> None:
+    """The first reschedule is not held against the interval."""
+    one = policy(1, 15, 20, "fibonacci", 3600)
+    assert exact_fit(one).fits
+    assert exact_fit(one).possible == 1
+    assert len(always_failing(one)) == 1

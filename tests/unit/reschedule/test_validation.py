@@ -1,0 +1,168 @@
+"""Problems of a policy: their sentences, their severity, and what moves them."""
+
+import pytest
+
+from pyresched.errors import InputError
+from pyresched.model import NANOS, ReschedulePolicy
+from pyresched.reschedule import ProblemCode, Severity, problems
+
+HOUR = 3600 * NANOS
+FINE = {"attempts": 3, "interval": HOUR, "delay": 30 * NANOS}
+
+
+def codes(policy: ReschedulePolicy | None, severity: Severity, **options: object) -> list[str]:
+    """The codes of one severity, in order."""
+    found = problems(policy, **options)
+    return [problem.code.value for problem in found if problem.severity is severity]
+
+
+def test_the_defaults_of_every_job_type_are_fine() -> None:
+    """No default has a problem, in either dialect."""
+    for job_type in ("service", "batch", "system", "sysbatch"):
+        for dialect in ("nomad", "exact"):
+            default = ReschedulePolicy.default(job_type)
+            assert problems(default, job_type=job_type, dialect=dialect) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "sentence"),
+    [
+        (
+            {"interval": 0},
+            ProblemCode.ATTEMPTS_NEED_INTERVAL,
+            "attempts = 3 need an interval; write at least 15s",
+        ),
+        (
+            {"unlimited": True},
+            ProblemCode.ATTEMPTS_AND_UNLIMITED_AMBIGUOUS,
+            "attempts = 3 beside unlimited = true; drop attempts, or write unlimited = false",
+        ),
+        (
+            {"delay": NANOS // 2},
+            ProblemCode.DELAY_BELOW_MINIMUM,
+            "delay is 500ms; write at least 1s",
+        ),
+        (
+            {"delay_function": "exponental"},
+            ProblemCode.UNKNOWN_DELAY_FUNCTION,
+            "delay_function 'exponental' is unknown; did you mean 'exponential'?",
+        ),
+        (
+            {"delay_function": "exponential"},
+            ProblemCode.MAX_DELAY_BELOW_MINIMUM,
+            "max_delay is 0s; write at least 1s",
+        ),
+        (
+            {"delay_function": "fibonacci", "max_delay": 20 * NANOS},
+            ProblemCode.MAX_DELAY_BELOW_DELAY,
+            "max_delay 20s is below delay 30s; write at least 30s",
+        ),
+        (
+            {"interval": 10 * NANOS, "delay": NANOS},
+            ProblemCode.INTERVAL_BELOW_MINIMUM,
+            "interval is 10s; write at least 15s",
+        ),
+        (
+            {"attempts": 10, "delay": 1200 * NANOS},
+            ProblemCode.ATTEMPTS_DO_NOT_FIT_INTERVAL,
+            "10 attempts need an interval of 3h20m; yours is 1h",
+        ),
+    ],
+)
+def test_each_problem_says_what_would_be_right(fields, code, sentence) -> None:
+    """The first problem of a policy that is fine but for *fields*."""
+    first = problems(ReschedulePolicy(**{**FINE, **fields}))[0]
+    assert (first.code, first.severity, first.sentence) == (code, Severity.ERROR, sentence)
+
+
+def test_a_policy_of_a_type_that_has_none_is_an_error() -> None:
+    """Even a disabled one; and a type that has one needs one."""
+    for job_type in ("system", "sysbatch"):
+        found = problems(ReschedulePolicy(), job_type=job_type)
+        assert found[0].code is ProblemCode.SYSTEM_OR_SYSBATCH_MUST_NOT_HAVE_POLICY
+        assert problems(None, job_type=job_type) == ()
+    assert problems(None, job_type="batch")[0].code is ProblemCode.POLICY_REQUIRED
+    assert problems(None) == ()
+
+
+def test_a_disabled_policy_has_no_problems() -> None:
+    """Whatever its other fields say."""
+    junk = ReschedulePolicy(attempts=0, interval=1, delay=-5, delay_function="x", max_delay=-1)
+    assert problems(junk) == ()
+
+
+def test_the_minimum_moves_delay_and_max_delay_together() -> None:
+    """At 5 s, what passes at 1 s is two errors; a senseless minimum is an InputError."""
+    policy = ReschedulePolicy(
+        delay=2 * NANOS, delay_function="exponential", max_delay=3 * NANOS, unlimited=True
+    )
+    assert codes(policy, Severity.ERROR) == []
+    assert codes(policy, Severity.WARNING) == ["low_delay_with_unlimited"]
+    for five in ("5s", 5 * NANOS):
+        assert codes(policy, Severity.ERROR, min_delay=five) == [
+            "delay_below_minimum",
+            "max_delay_below_minimum",
+        ]
+        assert codes(policy, Severity.WARNING, min_delay=five) == []
+    with pytest.raises(InputError):
+        problems(policy, min_delay="1d")
+
+
+def test_a_low_delay_is_a_warning_only_where_nothing_ends_it() -> None:
+    """From 5 s on, or with a limit, there is none."""
+    low = ReschedulePolicy(delay=4 * NANOS, unlimited=True)
+    assert codes(low, Severity.WARNING) == ["low_delay_with_unlimited"]
+    assert problems(ReschedulePolicy(delay=5 * NANOS, unlimited=True)) == ()
+    assert problems(ReschedulePolicy(attempts=3, interval=HOUR, delay=4 * NANOS)) == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "nomad", "exact"),
+    [
+        # Each attempt fits Nomad's figure, but the window refills before they are used up.
+        (
+            ReschedulePolicy(
+                attempts=15,
+                interval=1590 * NANOS,
+                delay=30 * NANOS,
+                delay_function="exponential",
+                max_delay=120 * NANOS,
+            ),
+            ([], ["attempts_never_exhausted"]),
+            (["attempts_never_exhausted"], []),
+        ),
+        # Four delays of 15 s are used up within a minute, which Nomad's figure does not see.
+        (
+            ReschedulePolicy(attempts=4, interval=60 * NANOS - 1, delay=15 * NANOS),
+            (["attempts_do_not_fit_interval"], []),
+            ([], ["attempts_do_not_fit_interval"]),
+        ),
+        # Neither check passes.
+        (
+            ReschedulePolicy(attempts=10, interval=HOUR, delay=1200 * NANOS),
+            (["attempts_do_not_fit_interval"], []),
+            (["attempts_never_exhausted"], ["attempts_do_not_fit_interval"]),
+        ),
+    ],
+)
+def test_the_dialect_decides_which_check_is_an_error(policy, nomad, exact) -> None:
+    """The figure of the other check comes as a warning."""
+    assert (codes(policy, Severity.ERROR), codes(policy, Severity.WARNING)) == nomad
+    exactly = {"dialect": "exact"}
+    assert (
+        codes(policy, Severity.ERROR, **exactly),
+        codes(policy, Severity.WARNING, **exactly),
+    ) == exact
+
+
+def test_the_verdicts_of_the_exact_dialect_change_for_four_known_policies() -> None:
+    """Those that the specification names, and no other, among the facts on validation."""
+    from kit.reschedule_vectors import facts, policy_of
+
+    changed = []
+    for row in facts("validate"):
+        policy = policy_of(row["policy"])
+        nomad = not codes(policy, Severity.ERROR, min_delay="5s")
+        if nomad != (not codes(policy, Severity.ERROR, min_delay="5s", dialect="exact")):
+            changed.append(row["id"])
+    assert changed == ["V25", "V28", "V30", "V31"]
