@@ -53,7 +53,9 @@ def history(*events: tuple[int, int]) -> RescheduleTracker:
     )
 
 
-def always_failing(policy: ReschedulePolicy, *, runs: Iterable[int] = (), most: int = 100) -> list[int]:
+def always_failing(
+    policy: ReschedulePolicy, *, runs: Iterable[int] = (), most: int = 100
+) -> list[int]:
     """Delays of a job whose runs last *runs* (then 0) and that is replaced when due, until it stops.
 
     Gives up after *most* reschedules.

@@ -157,7 +157,9 @@ def test_the_exact_interval_uses_up_the_attempts_and_one_less_does_not(policy) -
     fit = exact_fit(policy)
     exact = structs.replace(policy, interval=max(fit.interval, 1))
     assert len(always_failing(exact)) == policy.attempts
-    assert len(always_failing(structs.replace(exact, interval=exact.interval * 3))) == policy.attempts
+    assert (
+        len(always_failing(structs.replace(exact, interval=exact.interval * 3))) == policy.attempts
+    )
     if policy.attempts > 1:
         assert len(always_failing(structs.replace(exact, interval=exact.interval - 1))) != (
             policy.attempts

@@ -11,7 +11,15 @@ from msgspec import Meta
 
 from pyresched.errors import InputError
 
-__all__ = ["INT64_MAX", "INT64_MIN", "WrittenDuration", "format_duration", "parse_duration", "saturated", "short_duration"]
+__all__ = [
+    "INT64_MAX",
+    "INT64_MIN",
+    "WrittenDuration",
+    "format_duration",
+    "parse_duration",
+    "saturated",
+    "short_duration",
+]
 
 INT64_MAX: Final = 2**63 - 1
 INT64_MIN: Final = -(2**63)

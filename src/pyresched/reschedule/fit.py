@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from pyresched.model import Duration, ReschedulePolicy
-from pyresched.model.durations import INT64_MAX, saturated
+from pyresched.model.durations import saturated
 
 __all__ = ["DELAY_FUNCTIONS", "Fit", "exact_fit", "nomad_fit"]
 
@@ -145,9 +145,8 @@ def _fibonacci(policy: ReschedulePolicy) -> Fit:
     fits = policy.interval >= last
     possible = 0
     if not fits:
-        past = [i for i, slot in enumerate(slots) if slot > policy.interval]
-        if past:
-            possible = past[0]
-        else:
-            possible = len(slots) + (policy.interval - slots[-1]) // step
+        # The index of the first slot past the interval; where none of these is, one of those
+        # that follow, a cap apart.
+        behind = len(slots) + (policy.interval - slots[-1]) // max(step, 1)
+        possible = next((i for i, slot in enumerate(slots) if slot > policy.interval), behind)
     return Fit(fits=fits, possible=possible, interval=last, sufficient=last)

@@ -61,12 +61,10 @@ def next_delay(
     if not events or policy.delay_function not in ("exponential", "fibonacci"):
         return policy.delay
     last = events[-1]
-    if policy.delay_function == "exponential":
-        delay = 2 * last.delay
-    else:
-        delay = _fibonacci(policy, events)
+    doubled = policy.delay_function == "exponential"
+    grown = 2 * last.delay if doubled else _fibonacci(policy, events)
     # Shorter delays recorded under an earlier policy do not undercut this one.
-    delay = max(delay, policy.delay)
+    delay = max(grown, policy.delay)
     if 0 < policy.max_delay < delay:
         outlived = failed_at - last.time > policy.max_delay
         delay = policy.delay if outlived else policy.max_delay

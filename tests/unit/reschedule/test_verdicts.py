@@ -77,11 +77,29 @@ def test_each_function_has_its_series(function, max_delay, series) -> None:
 def test_a_run_that_outlives_the_cap_starts_the_series_anew() -> None:
     """Only where the delay would pass the cap, and only by more than the cap."""
     # The run after the delay of 40 s lasts 61 s: the next would be 80, past the cap of 60.
-    assert delays("exponential", max_delay=60, runs=(0, 0, 0, 0, 61)) == [5, 10, 20, 40, 5, 10, 20, 40]
+    assert delays("exponential", max_delay=60, runs=(0, 0, 0, 0, 61)) == [
+        5,
+        10,
+        20,
+        40,
+        5,
+        10,
+        20,
+        40,
+    ]
     assert delays("exponential", max_delay=60, runs=(0, 0, 0, 0, 60)) == [5, 10, 20, 40] + [60] * 4
     assert delays("exponential", max_delay=60, runs=(0, 0, 3600)) == [5, 10, 20, 40] + [60] * 4
     # From the cap, fibonacci starts with its base delay twice; from below it, it does not.
-    assert delays("fibonacci", max_delay=20, runs=(0, 0, 0, 0, 0, 21)) == [5, 5, 10, 15, 20, 5, 5, 10]
+    assert delays("fibonacci", max_delay=20, runs=(0, 0, 0, 0, 0, 21)) == [
+        5,
+        5,
+        10,
+        15,
+        20,
+        5,
+        5,
+        10,
+    ]
     assert delays("fibonacci", max_delay=20, runs=(0, 0, 0, 0, 21)) == [5, 5, 10, 15, 5, 20, 20, 20]
 
 
