@@ -1,0 +1,81 @@
+# cython: language_level=3
+# Bit tricks and the keyed hash that the native structures share.
+#
+# There is no bits.pyx: each module that cimports this gets its own inline copy. Nothing here
+# allocates, raises or touches Python.
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
+
+cdef extern from *:
+    """
+    #ifndef PYRESCHED_BITS
+    #define PYRESCHED_BITS
+    #if defined(__GNUC__)
+      #define pyresched_prefetch(p) __builtin_prefetch(p)
+      #define pyresched_load_pointer(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+      #define pyresched_store_pointer(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+    #else
+      #define pyresched_prefetch(p) ((void) (p))
+      #define pyresched_load_pointer(p) (*(p))
+      #define pyresched_store_pointer(p, v) ((void) (*(p) = (v)))
+    #endif
+    #endif
+    """
+    # A hint; wrong addresses are harmless.
+    void prefetch "pyresched_prefetch"(const void *address) noexcept nogil
+
+
+cdef inline uint64_t rotated(uint64_t word, int by) noexcept nogil:
+    """*word* turned left; *by* from 1 to 63."""
+    return (word << by) | (word >> (64 - by))
+
+
+cdef inline uint64_t word_at(const uint8_t *bytes_) noexcept nogil:
+    """Eight bytes, the first the most significant: words in this form compare as text does."""
+    cdef uint64_t word = 0
+    cdef int i
+    for i in range(8):
+        word = (word << 8) | bytes_[i]
+    return word
+
+
+cdef struct Sip:
+    uint64_t v0
+    uint64_t v1
+    uint64_t v2
+    uint64_t v3
+
+
+cdef inline void sip_round(Sip *state) noexcept nogil:
+    state.v0 += state.v1
+    state.v2 += state.v3
+    state.v1 = rotated(state.v1, 13) ^ state.v0
+    state.v3 = rotated(state.v3, 16) ^ state.v2
+    state.v0 = rotated(state.v0, 32)
+    state.v2 += state.v1
+    state.v0 += state.v3
+    state.v1 = rotated(state.v1, 17) ^ state.v2
+    state.v3 = rotated(state.v3, 21) ^ state.v0
+    state.v2 = rotated(state.v2, 32)
+
+
+cdef inline void sip_start(Sip *state, uint64_t seed0, uint64_t seed1) noexcept nogil:
+    state.v0 = seed0 ^ <uint64_t> 0x736F6D6570736575
+    state.v1 = seed1 ^ <uint64_t> 0x646F72616E646F6D
+    state.v2 = seed0 ^ <uint64_t> 0x6C7967656E657261
+    state.v3 = seed1 ^ <uint64_t> 0x7465646279746573
+
+
+cdef inline void sip_word(Sip *state, uint64_t word) noexcept nogil:
+    """Take in one word: the one compression round of SipHash-1-3."""
+    state.v3 ^= word
+    sip_round(state)
+    state.v0 ^= word
+
+
+cdef inline uint64_t sip_end(Sip *state) noexcept nogil:
+    """The hash: the three finalisation rounds of SipHash-1-3."""
+    state.v2 ^= 0xFF
+    sip_round(state)
+    sip_round(state)
+    sip_round(state)
+    return state.v0 ^ state.v1 ^ state.v2 ^ state.v3

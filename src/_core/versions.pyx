@@ -1,0 +1,390 @@
+# cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Versions in a line, one writer: who reads what, and when what was superseded may go.
+
+Owns the writer's gate, the pins of readers and the dead lists; knows nothing of the structures,
+which give it pairs of a pointer and a function that reclaims. Definitions and invariants:
+docs/hamt.md. Everything here that is not marked nogil is called with the GIL.
+"""
+
+import threading
+import time
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+
+from pyresched.errors import TxnClosed, WriterBusy
+
+
+cdef extern from "pythread.h" nogil:
+    void *PyThread_allocate_lock()
+    void PyThread_free_lock(void *)
+    int PyThread_acquire_lock(void *, int wait)
+    int PyThread_acquire_lock_timed(void *, long long microseconds, int interruptible)
+    void PyThread_release_lock(void *)
+    unsigned long PyThread_get_thread_ident()
+
+
+PRIVATE_STAMP = <uint64_t> 1 << (STAMP_BITS - 1)
+
+# Waiting writers look for signals and for the end of their time this often.
+cdef long long NAP_US = 50_000
+
+cdef int64_t failures_after = -1
+
+
+cdef void fail_allocations(int64_t after) noexcept nogil:
+    global failures_after
+    failures_after = after
+
+
+cdef bint allocation_fails() noexcept nogil:
+    """Whether this allocation is to fail, for a test."""
+    global failures_after
+    if failures_after < 0:
+        return False
+    if failures_after == 0:
+        return True
+    failures_after -= 1
+    return False
+
+
+cdef void *obtain(Meter *meter, size_t size) noexcept nogil:
+    cdef void *memory
+    if failures_after >= 0 and allocation_fails():
+        return NULL
+    memory = malloc(size)
+    if memory != NULL:
+        meter.nodes += 1
+        meter.bytes += <int64_t> size
+    return memory
+
+
+cdef void release(Meter *meter, void *memory, size_t size) noexcept nogil:
+    meter.nodes -= 1
+    meter.bytes -= <int64_t> size
+    free(memory)
+
+
+cdef int out_of_memory() except -1 nogil:
+    with gil:
+        raise MemoryError
+
+
+cdef int grow_lists(EditLog *log, uint32_t fresh, uint32_t retired) except -1 nogil:
+    """Room for so many more on each list. Raises MemoryError; the lists are as before then."""
+    cdef size_t wanted
+    cdef void *grown
+    if log.fresh_capacity - log.fresh_count < fresh:
+        wanted = max(<size_t> 64, <size_t> log.fresh_capacity * 2, <size_t> log.fresh_count + fresh)
+        if wanted >= NO_PLACE or allocation_fails():
+            return out_of_memory()
+        grown = realloc(log.fresh, wanted * sizeof(Fresh))
+        if grown == NULL:
+            return out_of_memory()
+        log.fresh = <Fresh *> grown
+        log.fresh_capacity = <uint32_t> wanted
+    if log.retired_capacity - log.retired_count < retired:
+        wanted = max(<size_t> 64, <size_t> log.retired_capacity * 2,
+                     <size_t> log.retired_count + retired)
+        if wanted >= NO_PLACE or allocation_fails():
+            return out_of_memory()
+        grown = realloc(log.retired, wanted * sizeof(Retired))
+        if grown == NULL:
+            return out_of_memory()
+        log.retired = <Retired *> grown
+        log.retired_capacity = <uint32_t> wanted
+    return 0
+
+
+cdef inline void forget_all(EditLog *log) noexcept:
+    log.fresh_count = 0
+    log.fresh_hole = NO_PLACE
+    log.retired_count = 0
+    log.slot_run = NO_PLACE
+
+
+cdef int dead_room(Pin *pin, size_t items) except -1:
+    """Room for *items* more on the pin's dead list."""
+    cdef size_t wanted
+    cdef void *grown
+    if pin.dead_capacity - pin.dead_count >= items:
+        return 0
+    wanted = max(<size_t> 16, pin.dead_capacity * 2, pin.dead_count + items)
+    grown = NULL if allocation_fails() else realloc(pin.dead, wanted * sizeof(Retired))
+    if grown == NULL:
+        raise MemoryError
+    pin.dead = <Retired *> grown
+    pin.dead_capacity = wanted
+    return 0
+
+
+cdef void reclaim_all(Retired *items, size_t count) noexcept:
+    cdef size_t i
+    for i in range(count):
+        items[i].reclaim(items[i].owner, items[i].what)
+
+
+@cython.final
+@cython.no_gc
+cdef class History:
+    """The line of versions of one store. `version` counts commits; 0 is empty."""
+
+    def __cinit__(self):
+        self.owners = []
+        self.gate = PyThread_allocate_lock()
+        if self.gate == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        # Whoever holds a pin or an edit holds the history too, so none is left but ghosts;
+        # the owners are alive until this returns.
+        cdef Pin *pin = self.newest
+        cdef Pin *older
+        while pin != NULL:
+            older = pin.older
+            reclaim_all(pin.dead, pin.dead_count)
+            free(pin.dead)
+            free(pin)
+            pin = older
+        if self.gate != NULL:
+            PyThread_free_lock(self.gate)
+
+    cdef int keep(self, object owner) except -1:
+        """Keep *owner*, on whose memory dead lists may point, alive as long as the lists."""
+        self.owners.append(owner)
+        return 0
+
+    cdef int _wait_for_gate(self, object timeout) except -1:
+        cdef unsigned long me = PyThread_get_thread_ident()
+        cdef long long nap
+        cdef int got
+        if self.writing and self.writer == me:
+            raise WriterBusy(
+                f"this thread has a transaction open since version {self.version}; "
+                "commit or abort it first"
+            )
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            nap = NAP_US
+            if deadline is not None:
+                nap = min(nap, max(<long long> 0, <long long> ((deadline - time.monotonic()) * 1e6)))
+            with nogil:
+                got = PyThread_acquire_lock_timed(self.gate, nap, 1)
+            if got == 1:
+                return 0
+            PyErr_CheckSignals()
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+        name = f"{self.writer} (ended)"
+        for thread in threading.enumerate():
+            if thread.ident == self.writer:
+                name = thread.name
+        raise WriterBusy(
+            f"thread {name} has been writing since version {self.version}; "
+            f"waited {timeout} s: wait longer or end its transaction"
+        )
+
+    cdef int begin(self, Edit edit, object timeout) except -1:
+        """Make *edit* the writer. Waits *timeout* seconds (None: for ever), then WriterBusy."""
+        assert edit.state == EDIT_CLOSED, "an edit is begun once"
+        if not PyThread_acquire_lock(self.gate, 0):
+            self._wait_for_gate(timeout)
+        self.writing = True
+        self.writer = PyThread_get_thread_ident()
+        edit.log.stamp = self.version + 1
+        edit.log.private_ = False
+        edit.state = EDIT_OPEN
+        return 0
+
+    cdef int begin_private(self, Edit edit) except -1:
+        """Make *edit* a dry run: it sees no gate, keeps base nodes alive by a pin that its owner
+        holds, and can only abort."""
+        assert edit.state == EDIT_CLOSED, "an edit is begun once"
+        edit.log.stamp = PRIVATE_STAMP + self.next_private
+        self.next_private += 1
+        edit.log.private_ = True
+        edit.state = EDIT_OPEN
+        return 0
+
+    cdef int prepare(self, Edit edit) except -1:
+        """Reserve what `commit` needs, so that it cannot fail.
+
+        Raises TxnClosed after the end, MemoryError (the edit stays open). No other call may come
+        between this and `commit`: publish the roots there.
+        """
+        cdef size_t kept = 0
+        cdef uint32_t i
+        if edit.state != EDIT_OPEN:
+            raise TxnClosed("the transaction has ended; open another one")
+        assert not edit.log.private_, "a dry run is never committed"
+        if self.newest != NULL and edit.log.retired_count:
+            for i in range(edit.log.retired_count):
+                kept += edit.log.retired[i].birth <= self.newest.version
+            dead_room(self.newest, kept)
+        return 0
+
+    cdef void commit(self, Edit edit) noexcept:
+        """Make the edit's version the current one; the roots have been published.
+
+        What it superseded goes to the newest pin if that can see it, else is reclaimed. (Older
+        pins cannot see what the newest one cannot.)
+        """
+        cdef EditLog *log = &edit.log
+        cdef Retired *doomed = log.retired
+        cdef uint32_t capacity = log.retired_capacity
+        cdef uint32_t i, count = 0
+        cdef Pin *pin = self.newest
+        self.version = log.stamp
+        if pin == NULL:
+            count = log.retired_count
+        else:
+            for i in range(log.retired_count):
+                if doomed[i].birth <= pin.version:
+                    pin.dead[pin.dead_count] = doomed[i]
+                    pin.dead_count += 1
+                else:
+                    doomed[count] = doomed[i]
+                    count += 1
+        forget_all(log)
+        edit.state = EDIT_CLOSED
+        self.writing = False
+        PyThread_release_lock(self.gate)
+        if count:
+            # Reclaiming may run a user's code, which may use this very edit again.
+            log.retired = NULL
+            log.retired_capacity = 0
+            reclaim_all(doomed, count)
+            if log.retired == NULL:
+                log.retired = doomed
+                log.retired_capacity = capacity
+            else:
+                free(doomed)
+
+    cdef void abort(self, Edit edit) noexcept:
+        """End the edit as if it had never been."""
+        cdef EditLog *log = &edit.log
+        cdef Fresh *made = log.fresh
+        cdef uint32_t i, count = log.fresh_count, capacity = log.fresh_capacity
+        if edit.state != EDIT_OPEN:
+            return
+        forget_all(log)
+        edit.state = EDIT_CLOSED
+        if not log.private_:
+            self.writing = False
+            PyThread_release_lock(self.gate)
+        log.fresh = NULL
+        log.fresh_capacity = 0
+        for i in range(count):
+            if made[i].reclaim != NULL:
+                made[i].reclaim(made[i].owner, made[i].what)
+        if log.fresh == NULL:
+            log.fresh = made
+            log.fresh_capacity = capacity
+        else:
+            free(made)
+
+    cdef Pin *pin(self) except NULL:
+        """A hold on the current version, for `unpin`. Raises MemoryError."""
+        cdef Pin *pin = self.newest
+        if pin != NULL and pin.version == self.version:
+            if pin.holders == 0:
+                self.ghosts -= 1
+            pin.holders += 1
+            return pin
+        pin = NULL if allocation_fails() else <Pin *> malloc(sizeof(Pin))
+        if pin == NULL:
+            raise MemoryError
+        pin.version = self.version
+        pin.holders = 1
+        pin.dead = NULL
+        pin.dead_count = 0
+        pin.dead_capacity = 0
+        pin.newer = NULL
+        pin.older = self.newest
+        if self.newest == NULL:
+            self.oldest = pin
+        else:
+            self.newest.newer = pin
+        self.newest = pin
+        return pin
+
+    cdef void unpin(self, Pin *pin) noexcept:
+        """Let go. The last holder's going hands the dead list to the next older pin, or ends it."""
+        cdef Pin *ghost
+        cdef Pin *newer
+        pin.holders -= 1
+        if pin.holders > 0:
+            return
+        assert pin.holders == 0, "a pin is let go as often as it was taken"
+        if not self._bury(pin):
+            self.ghosts += 1
+        elif self.ghosts:
+            ghost = self.oldest
+            while ghost != NULL:
+                newer = ghost.newer
+                if ghost.holders == 0 and self._bury(ghost):
+                    self.ghosts -= 1
+                    break  # what it reclaimed may have changed the line
+                ghost = newer
+
+    cdef bint _bury(self, Pin *pin) noexcept:
+        """Take a pin that nobody holds off the line. False: no memory to move its list now, it
+        stays as a ghost (nothing is lost, what it keeps is kept longer)."""
+        cdef Pin *older = pin.older
+        cdef size_t i, kept = 0, doomed = 0
+        if older != NULL:
+            for i in range(pin.dead_count):
+                kept += pin.dead[i].birth <= older.version
+            if kept:
+                try:
+                    dead_room(older, kept)
+                except MemoryError:
+                    return False
+        if pin.newer != NULL:
+            pin.newer.older = older
+        else:
+            self.newest = older
+        if older != NULL:
+            older.newer = pin.newer
+        else:
+            self.oldest = pin.newer
+        for i in range(pin.dead_count):
+            if older != NULL and pin.dead[i].birth <= older.version:
+                older.dead[older.dead_count] = pin.dead[i]
+                older.dead_count += 1
+            else:
+                pin.dead[doomed] = pin.dead[i]
+                doomed += 1
+        reclaim_all(pin.dead, doomed)
+        free(pin.dead)
+        free(pin)
+        return True
+
+    @property
+    def pinned(self):
+        """The versions that somebody reads, oldest first, each with how many items only it and
+        older ones still need."""
+        cdef Pin *pin = self.oldest
+        cdef list found = []
+        while pin != NULL:
+            found.append((pin.version, pin.dead_count))
+            pin = pin.newer
+        return found
+
+
+@cython.final
+@cython.no_gc
+cdef class Edit:
+    """What one transaction made and superseded. Garbage-collected while open, it aborts."""
+
+    def __cinit__(self, History history not None):
+        self.history = history
+        forget_all(&self.log)
+
+    def __dealloc__(self):
+        if self.state == EDIT_OPEN:
+            self.history.abort(self)
+        free(self.log.fresh)
+        free(self.log.retired)
