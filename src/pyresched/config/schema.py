@@ -50,7 +50,8 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     resource name (a resource left out does not count; none written: each counts once);
     `max_queue_lookback` 0 means no limit; `lease_duration` None means that a lease lasts until
     its run ends, else it is in ns; `reschedule` replaces fields of the default policy of a
-    job type.
+    job type; a submit to an unknown queue makes it, with weight 1, unless `create_queues` is
+    false.
     """
 
     resources: tuple[Resource, ...] = (Resource("cpu", "1m"), Resource("memory", "1Mi"))
@@ -66,6 +67,7 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     lease_duration: WrittenDuration | None = None
     reschedule: dict[str, RescheduleBlock] = {}
     queues: tuple[Queue, ...] = ()
+    create_queues: bool = True
 
     def __post_init__(self) -> None:
         if faults := list(_faults(self)):
