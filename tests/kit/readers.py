@@ -38,12 +38,10 @@ class DictReader:
     def unvalidated(self) -> list[Job]:
         return [job for job in self if not job.validated and job.state < JobState.SUCCEEDED]
 
-    def backing_off(self, before: Instant) -> list[Job]:
+    def backing_off(self, before: Instant | None = None) -> list[Job]:
         waiting = [job for job in self if job.state is JobState.BACKING_OFF]
-        return sorted(
-            (job for job in waiting if job.eligible_at is not None and job.eligible_at < before),
-            key=lambda job: (job.eligible_at, job.id),
-        )
+        due = [job for job in waiting if before is None or job.eligible_at <= before]
+        return sorted(due, key=lambda job: (job.eligible_at, job.submitted_at, job.id))
 
     def __contains__(self, id: object) -> bool:
         return id in self._jobs

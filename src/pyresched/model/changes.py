@@ -1,6 +1,6 @@
 """What one commit to the journal writes: rows with version guards, and events."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from pyresched.model.ids import Instant, JobId, NodeId, QueueName, RunId
 from pyresched.model.nodes import Node
 from pyresched.model.queues import Queue
 
-__all__ = ["Changes", "Event", "EventKind", "RowKey"]
+__all__ = ["Changes", "Event", "EventKind", "RowKey", "composed"]
 
 RowKey = tuple[str, str]
 """("job" | "node" | "queue", id)."""
@@ -78,3 +78,29 @@ class Changes(Struct, frozen=True, kw_only=True):
         guards.update((("node", node.id), node.version - 1) for node in self.nodes)
         guards.update((("queue", queue.name), queue.version - 1) for queue in self.queues)
         return guards
+
+
+def composed(parts: Iterable[Changes]) -> tuple[Changes, Mapping[RowKey, int]]:
+    """*parts*, each decided on top of those before it, as one commit with its guards.
+
+    A row that several parts hand out is written as the last one has it, against the version
+    that the first one read.
+    """
+    jobs: dict[str, Job] = {}
+    nodes: dict[str, Node] = {}
+    queues: dict[str, Queue] = {}
+    events: list[Event] = []
+    guards: dict[RowKey, int] = {}
+    for part in parts:
+        jobs.update((job.id, job) for job in part.jobs)
+        nodes.update((node.id, node) for node in part.nodes)
+        queues.update((queue.name, queue) for queue in part.queues)
+        events += part.events
+        guards = {**part.expected(), **guards}
+    changes = Changes(
+        jobs=tuple(jobs.values()),
+        nodes=tuple(nodes.values()),
+        queues=tuple(queues.values()),
+        events=tuple(events),
+    )
+    return changes, guards

@@ -36,10 +36,12 @@ class Draft:
         return self._jobs.get(job.id, job)
 
     def members(self, job: Job) -> Sequence[Job]:
-        """All members of the gang of *job* as decided so far; *job* alone when it has no gang."""
+        """The members of the gang of *job* that have not ended, or *job*, as decided so far."""
         if job.gang is None:
             return (job,)
-        return [self.seen(mate) for mate in self._reader.gang(job.queue, job.gang.id)]
+        # The id of a gang may be used again once the gang has ended.
+        members = map(self.seen, self._reader.gang(job.queue, job.gang.id))
+        return [member for member in members if not member.state.terminal]
 
     def put(self, job: Job) -> Job:
         """Hand back the next version of a row. Returns it as it will be written."""

@@ -30,8 +30,8 @@ class JobReader(Protocol):
     def unvalidated(self) -> Iterable[Job]:
         """Jobs that nobody has checked against the nodes yet."""
 
-    def backing_off(self, before: Instant) -> Iterable[Job]:
-        """Jobs whose delay is over before that instant, due first."""
+    def backing_off(self, before: Instant | None = None) -> Iterable[Job]:
+        """Jobs that wait and are eligible at *before* or earlier, due first; None: all."""
 
     def __contains__(self, id: object, /) -> bool: ...
 

@@ -1,0 +1,28 @@
+"""What an executor says became of a run."""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from pyresched.model import Instant, JobId, RunId
+
+__all__ = ["Report", "ReportKind"]
+
+
+class ReportKind(Enum):
+    """The kinds of reports."""
+
+    RUNNING = "running"  # its process has begun; said again, it renews the lease
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    RETURNED = "returned"  # it could not or need not run here: no blame
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """*kind* became of the run at `at`; `reason` is a code where there is more to say."""
+
+    run_id: RunId
+    job_id: JobId
+    kind: ReportKind
+    at: Instant
+    reason: str = ""
