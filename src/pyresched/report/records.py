@@ -134,9 +134,10 @@ class LineCounts(Struct, frozen=True, kw_only=True):
     skipped: int
 
 
-class SkippedLine(Struct, frozen=True, kw_only=True):
-    """A line of the log that could not be used, numbered from 1, and why."""
+class SkippedLine(Struct, frozen=True, kw_only=True, gc=False):
+    """A line of *file* that could not be used, numbered from 1, and why."""
 
+    file: str
     number: int
     reason: str
 
@@ -144,6 +145,8 @@ class SkippedLine(Struct, frozen=True, kw_only=True):
 class Summary(Struct, frozen=True, kw_only=True):
     """The figures of a simulation; as JSON this is `summary.json`, key by key.
 
+    `attempts` counts a gang once, `runs` each of its pieces (the rows of `runs.csv`);
+    `reschedules` and `preemptions` count a gang once, `runs_lost` and `runs_failed` are runs.
     `utilisation` is core time in use over core time that was there, from the first submit to
     the last end; `slowdown` the mean bounded slowdown (threshold 10 s), `jain` Jain's index
     of the service of queues; both None when nothing ended.
@@ -152,12 +155,15 @@ class Summary(Struct, frozen=True, kw_only=True):
     log: str
     seed: int
     jobs: JobCounts
+    attempts: int
     runs: int
     reschedules: int
     preemptions: int
     nodes: int
+    cores: int
     nodes_lost: int
     runs_lost: int
+    runs_failed: int
     makespan_s: float
     utilisation: float
     wait_s: WaitSeconds
@@ -166,6 +172,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     jain: float | None
     cycles: int
     lines: LineCounts
+    failure_lines: LineCounts | None = None
 
 
 class SimulationResult(Struct, frozen=True, kw_only=True):

@@ -85,7 +85,7 @@ def parse_failures(lines: Iterable[str], *, name: str) -> FailureLog:
         try:
             found.append(_failure(row, at))
         except _Unusable as reason:
-            skipped.append(SkippedLine(number=number, reason=str(reason)))
+            skipped.append(SkippedLine(file=name, number=number, reason=str(reason)))
     if read and not found:
         first = skipped[0]
         raise InputError(

@@ -158,7 +158,7 @@ def parse_swf(lines: Iterable[str], *, name: str) -> WorkloadLog:
                 before = rows.get(row.job.number)
                 rows[row.job.number] = row if before is None else _joined(before, row)
             except _Unusable as reason:
-                skipped.append(SkippedLine(number=number, reason=str(reason)))
+                skipped.append(SkippedLine(file=name, number=number, reason=str(reason)))
     if not rows:
         raise InputError(_nothing_usable(name, skipped))
     jobs = sorted((row.job for row in rows.values()), key=lambda job: (job.submitted_at, job.line))
