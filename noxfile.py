@@ -40,7 +40,7 @@ def run_all(session: nox.Session, *commands: list[str]) -> None:
         try:
             session.run(*command)
         except nox.command.CommandFailed:
-            failed.append(command[0])
+            failed.append(" ".join(command[:2]))
     if failed:
         session.error(f"failed: {', '.join(failed)}")
 
