@@ -23,13 +23,16 @@ _FEWEST_DIGITS: Final = 4
 
 
 class NodeEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One node, or `count` alike: `id` names one, `prefix` and `count` a series."""
+    """One node, or `count` alike: `id` names one, `prefix` and `count` a series.
+
+    No `pool` is the first configured one.
+    """
 
     resources: dict[str, str | int | float]
     id: str | None = None
     prefix: str | None = None
     count: int | None = None
-    pool: str = "default"
+    pool: str = ""
     node_type: str = ""
     labels: dict[str, str] = {}
     taints: tuple[Taint, ...] = ()
@@ -66,7 +69,7 @@ def nodes_from(
         if len(nodes) + (entry.count or 1) > _MOST_NODES:
             faults.append(Fault(path, f"makes more than {_MOST_NODES} nodes; write fewer"))
             continue
-        for node in _nodes_of(entry, total):
+        for node in _nodes_of(entry, total, config):
             if node.id in nodes:
                 faults.append(Fault(path, f"node {node.id!r} is there twice; keep one"))
                 break
@@ -94,11 +97,11 @@ def nodes_from_shape(shape: str, config: SchedulingConfig) -> tuple[Node, ...]:
             f"node shape {shape!r}: the configuration has no resource 'cpu'; use a node file"
         )
     total = config.spec.vector({"cpu": cpu}, rounding=Rounding.DOWN)
-    entry = NodeEntry(resources={}, prefix="n", count=count, pool=config.pools[0].name)
-    return tuple(_nodes_of(entry, total))
+    entry = NodeEntry(resources={}, prefix="n", count=count)
+    return tuple(_nodes_of(entry, total, config))
 
 
-def _nodes_of(entry: NodeEntry, total: ResourceVector) -> Iterator[Node]:
+def _nodes_of(entry: NodeEntry, total: ResourceVector, config: SchedulingConfig) -> Iterator[Node]:
     """The nodes of one entry without faults."""
     count = entry.count or 1
     digits = max(_FEWEST_DIGITS, len(str(count)))
@@ -107,7 +110,7 @@ def _nodes_of(entry: NodeEntry, total: ResourceVector) -> Iterator[Node]:
         yield Node(
             id=NodeId(name),
             total=total,
-            pool=PoolName(entry.pool),
+            pool=PoolName(entry.pool) if entry.pool else config.pools[0].name,
             node_type=entry.node_type,
             labels=entry.labels,
             taints=entry.taints,
@@ -127,6 +130,7 @@ def _entry_faults(entry: NodeEntry, path: str, config: SchedulingConfig) -> Iter
     if entry.count is not None and entry.count < 1:
         yield Fault(f"{path}.count", f"{entry.count} is no count; write 1 or more")
     try:
-        config.pool(entry.pool)
+        if entry.pool:
+            config.pool(entry.pool)
     except ConfigError as bad:
         yield Fault(f"{path}.pool", str(bad))

@@ -1,0 +1,123 @@
+"""From a job spec to jobs: one for each instance of each group, gangs as one.
+
+Ids and the time come in as arguments, so that the same spec gives the same jobs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from msgspec import UNSET, UnsetType
+
+from pyresched.config import SchedulingConfig
+from pyresched.errors import InputError
+from pyresched.model import (
+    Gang,
+    Instant,
+    Job,
+    JobType,
+    Requirements,
+    RescheduleBlock,
+    ResourceVector,
+    Rounding,
+)
+from pyresched.spec.defaults import merge_reschedule
+from pyresched.spec.schema import GangBlock, GroupSpec, JobSpec
+
+__all__ = ["expand"]
+
+_FEWEST_MEMBERS: Final = 2
+
+
+def expand(
+    spec: JobSpec, config: SchedulingConfig, *, ids: Callable[[], str], now: Instant
+) -> tuple[Job, ...]:
+    """The jobs that *spec* asks for, group by group, each with its effective policy.
+
+    *ids* makes a fresh id at each call: one for each gang, then one for each of its members.
+    A payload is `{"tasks": [{"name": ..., "command": [...], "env": {...}}, ...]}`. Raises
+    InputError for what the configuration does not have, and for a system or sysbatch job.
+    """
+    with _naming(f"job {spec.name!r}"):
+        if spec.type in (JobType.SYSTEM, JobType.SYSBATCH):
+            raise InputError(
+                f"type {spec.type.value} runs on every node, which is not supported; "
+                "write service or batch"
+            )
+        pools = tuple(config.pool(name).name for name in spec.pools) or (config.pools[0].name,)
+        class_name = spec.priority_class or config.default_priority_class
+        config.priority_class(class_name)
+        jobs: list[Job] = []
+        for group in spec.groups:
+            with _naming(f"group {group.name!r}"):
+                request = _request(group, config)
+            requirements = Requirements(
+                request, class_name, selector=group.selector, tolerations=group.tolerations
+            )
+            policy, _ = merge_reschedule(
+                _block(spec.reschedule),
+                _block(group.reschedule),
+                spec.type.value,
+                default=config.policy_for(spec.type.value),
+            )
+            gang, payload = _gang(group, ids), _payload(group)
+            jobs.extend(
+                Job(
+                    id=ids(),
+                    queue=spec.queue,
+                    requirements=requirements,
+                    submitted_at=now,
+                    job_set=spec.job_set or spec.name,
+                    priority=spec.priority,
+                    pools=pools,
+                    gang=gang,
+                    job_type=spec.type.value,
+                    policy=policy,
+                    payload=payload,
+                )
+                for _ in range(group.count)
+            )
+    return tuple(jobs)
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """An InputError from the block says *where*."""
+    try:
+        yield
+    except InputError as bad:
+        raise InputError(f"{where}: {bad}") from None
+
+
+def _block(written: RescheduleBlock | UnsetType) -> RescheduleBlock | None:
+    return None if written is UNSET else written
+
+
+def _request(group: GroupSpec, config: SchedulingConfig) -> ResourceVector:
+    """What one instance asks for: the group and its tasks together."""
+    parts = [group.resources, *(task.resources for task in group.tasks)]
+    return config.spec.sum(config.spec.vector(part, rounding=Rounding.UP) for part in parts)
+
+
+def _gang(group: GroupSpec, ids: Callable[[], str]) -> Gang | None:
+    """One gang for all instances; a single instance needs none."""
+    if group.gang is False or group.count < _FEWEST_MEMBERS:
+        return None
+    uniformity = group.gang.uniformity if isinstance(group.gang, GangBlock) else ""
+    return Gang(ids(), group.count, uniformity)
+
+
+def _payload(group: GroupSpec) -> dict[str, Any] | None:
+    """What an executor starts; plain values, so that any store can keep it."""
+    if not group.tasks:
+        return None
+    return {
+        "tasks": [
+            {
+                "name": task.name,
+                "command": list(task.words),
+                "env": {name: str(value) for name, value in task.env.items()},
+            }
+            for task in group.tasks
+        ]
+    }

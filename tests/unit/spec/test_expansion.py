@@ -1,0 +1,130 @@
+"""From specs to jobs: instances, gangs, requests, policies."""
+
+import itertools
+
+import pytest
+
+from pyresched.config import SchedulingConfig, config_from
+from pyresched.errors import InputError
+from pyresched.model import Gang, Job, JobState, RescheduleBlock, ReschedulePolicy, ResourceVector
+from pyresched.spec import expand, spec_from
+
+CONFIG = SchedulingConfig()
+
+
+def jobs_of(
+    group: dict[str, object] | None = None, *, config: SchedulingConfig = CONFIG, **fields: object
+) -> tuple[Job, ...]:
+    """The jobs of a spec with one group, at time 7, with ids i0, i1, ..."""
+    numbers = itertools.count()
+    written = {"name": "j", "type": "batch", "groups": [{"name": "g", **(group or {})}], **fields}
+    return expand(spec_from(written), config, ids=lambda: f"i{next(numbers)}", now=7)
+
+
+def test_each_instance_is_a_job_of_its_own() -> None:
+    """Alike but for the id; queued, unvalidated, at the given time."""
+    jobs = jobs_of({"count": 3}, queue="q", priority=5)
+    assert [job.id for job in jobs] == ["i0", "i1", "i2"]
+    for job in jobs:
+        assert (job.queue, job.priority, job.submitted_at, job.version) == ("q", 5, 7, 1)
+        assert (job.state, job.validated, job.gang) == (JobState.QUEUED, False, None)
+        assert (job.job_set, job.job_type, job.pools) == ("j", "batch", ("default",))
+
+
+def test_a_gang_has_one_id_for_all_its_members() -> None:
+    """The gang's id comes first; each gang of a spec has its own."""
+    written = {"name": "g", "count": 2, "gang": {"uniformity": "rack"}}
+    jobs = jobs_of(groups=[written, {**written, "name": "h", "count": 3, "gang": True}])
+    assert [job.gang for job in jobs] == [Gang("i0", 2, "rack")] * 2 + [Gang("i3", 3, "")] * 3
+    assert [job.id for job in jobs] == ["i1", "i2", "i4", "i5", "i6"]
+
+
+def test_a_gang_of_one_or_none_is_no_gang() -> None:
+    """One instance is placed whole anyway; none makes no job."""
+    assert [job.gang for job in jobs_of({"count": 1, "gang": True})] == [None]
+    assert jobs_of({"count": 0, "gang": True}) == ()
+
+
+def test_group_and_tasks_ask_together_rounded_up() -> None:
+    """Each part rounds up by itself."""
+    tasks = [
+        {"name": "a", "command": "x", "resources": {"cpu": "1.0001"}},
+        {"name": "b", "command": "y", "resources": {"cpu": "1.0001", "memory": "1.5Mi"}},
+    ]
+    (job,) = jobs_of({"resources": {"memory": "1Mi"}, "tasks": tasks})
+    assert job.requirements.resources == ResourceVector([2002, 3])
+
+
+def test_selector_tolerations_and_class_reach_the_requirements() -> None:
+    """As written, or the default class."""
+    (job,) = jobs_of({"selector": {"zone": "a"}, "tolerations": [{"key": "k"}]})
+    assert job.requirements.selector == (("zone", "a"),)
+    assert job.requirements.tolerations[0].key == "k"
+    assert job.requirements.priority_class == "default"
+    (job,) = jobs_of(priority_class="best-effort")
+    assert job.requirements.priority_class == "best-effort"
+
+
+def test_the_payload_is_what_an_executor_starts() -> None:
+    """Plain values: tasks with name, command and environment as text."""
+    tasks = [{"command": "a | b", "env": {"N": 3}}, {"name": "t", "command": ["c", "d"]}]
+    (job,) = jobs_of({"tasks": tasks})
+    assert job.payload == {
+        "tasks": [
+            {"name": "main", "command": ["/bin/sh", "-c", "a | b"], "env": {"N": "3"}},
+            {"name": "t", "command": ["c", "d"], "env": {}},
+        ]
+    }
+    assert jobs_of()[0].payload is None
+
+
+def test_every_job_carries_its_effective_policy() -> None:
+    """Group over job over configuration over type."""
+    assert jobs_of()[0].policy == ReschedulePolicy.default("batch")
+    assert jobs_of(type="service")[0].policy == ReschedulePolicy.default("service")
+    config = config_from({"reschedule": {"batch": {"attempts": 4, "delay": 9, "interval": 5}}})
+    (job,) = jobs_of(
+        {"reschedule": {"delay": 8}}, config=config, reschedule={"interval": "1h", "delay": 7}
+    )
+    wanted = RescheduleBlock(attempts=4, interval=3600 * 10**9, delay=8)
+    assert job.policy == wanted.over(ReschedulePolicy.default("batch"))
+
+
+def test_pools_are_those_written_or_the_first() -> None:
+    """In the order written."""
+    config = config_from({"pools": [{"name": "a"}, {"name": "b"}]})
+    assert jobs_of(config=config)[0].pools == ("a",)
+    assert jobs_of(config=config, pools=["b", "a"])[0].pools == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("group", "fields", "message"),
+    [
+        (
+            {"resources": {"cpus": 1}},
+            {},
+            "job 'j': group 'g': unknown resource 'cpus'; did you mean 'cpu'?",
+        ),
+        (
+            {"resources": {"cpu": -1}},
+            {},
+            "job 'j': group 'g': cpu: -1 is negative; write 0 or more",
+        ),
+        (
+            {},
+            {"priority_class": "best"},
+            "job 'j': unknown priority class 'best'; known: default, best-effort",
+        ),
+        ({}, {"pools": ["defualt"]}, "job 'j': unknown pool 'defualt'; did you mean 'default'?"),
+        (
+            {},
+            {"type": "system"},
+            "job 'j': type system runs on every node, which is not supported; write service or batch",
+        ),
+    ],
+)
+def test_what_the_configuration_lacks_is_named(group, fields, message) -> None:
+    """Job, group, and what would be right."""
+    with pytest.raises(InputError) as caught:
+        jobs_of(group, **fields)
+    assert str(caught.value) == message

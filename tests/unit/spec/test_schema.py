@@ -1,0 +1,155 @@
+"""Job specs: what a file may say, and how a fault in it is named."""
+
+from pathlib import Path
+
+import pytest
+
+from pyresched.errors import ConfigError, InputError
+from pyresched.model import JobType, RescheduleBlock, Toleration
+from pyresched.spec import GangBlock, GroupSpec, JobSpec, TaskSpec, load_spec, spec_from
+
+GROUP = {"name": "g"}
+YAML = """
+name: j
+type: batch
+reschedule: {attempts: 3, interval: 1h}
+groups:
+  - name: g
+    count: 2
+    gang: {uniformity: rack}
+    tolerations: [{key: gpu, exists: true}]
+    tasks:
+      - command: [sleep, "1"]
+        env: {A: 1}
+"""
+TOML = """
+name = "j"
+type = "batch"
+reschedule = { attempts = 3, interval = "1h" }
+[[groups]]
+name = "g"
+count = 2
+gang = { uniformity = "rack" }
+tolerations = [{ key = "gpu", exists = true }]
+[[groups.tasks]]
+command = ["sleep", "1"]
+env = { A = 1 }
+"""
+SPEC = JobSpec(
+    name="j",
+    type=JobType.BATCH,
+    reschedule=RescheduleBlock(attempts=3, interval=3600 * 10**9),
+    groups=(
+        GroupSpec(
+            name="g",
+            count=2,
+            gang=GangBlock(uniformity="rack"),
+            tolerations=(Toleration(key="gpu", exists=True),),
+            tasks=(TaskSpec(command=("sleep", "1"), env={"A": 1}),),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(("name", "text"), [("j.yaml", YAML), ("j.toml", TOML)])
+def test_a_file_of_either_syntax_gives_the_same_model(tmp_path: Path, name: str, text: str) -> None:
+    """YAML and TOML say the same thing."""
+    path = tmp_path / name
+    path.write_text(text)
+    assert load_spec(path) == SPEC
+
+
+def test_a_fault_in_a_file_names_the_file(tmp_path: Path) -> None:
+    """And is an InputError, not one of the configuration."""
+    path = tmp_path / "j.yaml"
+    path.write_text("name: j\ngroups: [{name: g, cuont: 3}]\n")
+    with pytest.raises(InputError) as caught:
+        load_spec(path)
+    assert str(caught.value) == f"{path}: groups[0].cuont: unknown key; did you mean 'count'?"
+    assert not isinstance(caught.value, ConfigError)
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "right"),
+    [
+        ({"name": ""}, "name", "write a name"),
+        ({"queue": ""}, "queue", "write a name"),
+        ({"name": 3}, "name", "write text"),
+        ({"type": "bacth"}, "type", "did you mean 'batch'?"),
+        ({"priority": -1}, "priority", "write 0 to 4294967295"),
+        ({"priority": 2**32}, "priority", "write 0 to 4294967295"),
+        ({"grups": []}, "grups", "did you mean 'groups'?"),
+        ({"groups": []}, "groups", "at least one"),
+        ({"groups": [GROUP, GROUP]}, "groups[1].name", "rename one"),
+        ({"groups": [{"name": ""}]}, "groups[0].name", "write a name"),
+        ({"groups": [{}]}, "groups[0]", "'name' is missing"),
+        ({"groups": [{**GROUP, "count": -1}]}, "groups[0].count", "write 0 to"),
+        ({"groups": [{**GROUP, "count": 10**7}]}, "groups[0].count", "write 0 to"),
+        ({"groups": [{**GROUP, "count": "3"}]}, "groups[0].count", "a whole number"),
+        ({"groups": [{**GROUP, "gang": "yes"}]}, "groups[0].gang", "write true or false or"),
+        (
+            {"groups": [{**GROUP, "gang": {"uniform": "x"}}]},
+            "groups[0].gang.uniform",
+            "did you mean 'uniformity'?",
+        ),
+        ({"groups": [{**GROUP, "tasks": [{}]}]}, "groups[0].tasks[0]", "'command' is missing"),
+        (
+            {"groups": [{**GROUP, "tasks": [{"command": ""}]}]},
+            "groups[0].tasks[0].command",
+            "start",
+        ),
+        (
+            {"groups": [{**GROUP, "tasks": [{"command": []}]}]},
+            "groups[0].tasks[0].command",
+            "start",
+        ),
+        (
+            {"groups": [{**GROUP, "tasks": [{"command": [""]}]}]},
+            "groups[0].tasks[0].command",
+            "start",
+        ),
+        (
+            {"groups": [{**GROUP, "tasks": [{"command": "a"}, {"command": "b"}]}]},
+            "groups[0].tasks[1].name",
+            "rename one",
+        ),
+        (
+            {"groups": [{**GROUP, "tasks": [{"command": "a", "name": ""}]}]},
+            "groups[0].tasks[0].name",
+            "write a name",
+        ),
+        (
+            {"groups": [{**GROUP, "tasks": [{"command": "a", "env": {"A=B": "c"}}]}]},
+            "groups[0].tasks[0].env",
+            "use letters",
+        ),
+        (
+            {"groups": [{**GROUP, "tasks": [{"command": "a", "env": {"A": 1.5}}]}]},
+            "groups[0].tasks[0].env.A",
+            "write text or a whole number",
+        ),
+        ({"reschedule": {"delay": "1d"}}, "reschedule.delay", "write 24h"),
+        ({"reschedule": {"atempts": 1}}, "reschedule.atempts", "did you mean 'attempts'?"),
+        ({"type": "system", "reschedule": {}}, "reschedule", "drop the block"),
+        (
+            {"type": "sysbatch", "groups": [{**GROUP, "reschedule": {}}]},
+            "groups[0].reschedule",
+            "drop the block",
+        ),
+        ({"meta": {"a": 1}}, "meta.a", "write text"),
+    ],
+)
+def test_a_fault_names_its_key_and_what_would_be_right(fields, key, right) -> None:
+    """One line that starts with the source and the path of the key."""
+    with pytest.raises(InputError) as caught:
+        spec_from({"name": "j", "groups": [GROUP], **fields}, source="j.yaml")
+    message = str(caught.value)
+    assert message.startswith(f"j.yaml: {key}: ")
+    assert right in message
+    assert "\n" not in message
+
+
+def test_text_is_run_by_a_shell_and_a_list_is_not() -> None:
+    """The two ways to write a command."""
+    assert TaskSpec(command="a | b").words == ("/bin/sh", "-c", "a | b")
+    assert TaskSpec(command=("a", "|", "b")).words == ("a", "|", "b")
