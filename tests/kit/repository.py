@@ -36,6 +36,6 @@ def read_text(path: Path) -> str:
 def native_modules() -> list[str]:
     """The modules that a release build compiles, lowest first, as CMake lists them."""
     cmake = (NATIVE / "CMakeLists.txt").read_text(encoding="utf-8")
-    match = re.search(r"foreach\(\s*module\s+IN\s+ITEMS\s+([^)]*)\)", cmake)
+    match = re.search(r"^set\(\s*modules\s+([^)]*)\)", cmake, re.MULTILINE)
     assert match is not None, "src/_core/CMakeLists.txt lists no modules"
     return match[1].split()
