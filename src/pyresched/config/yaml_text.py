@@ -14,15 +14,20 @@ __all__ = ["parse"]
 _MOST_MERGED: Final = 10_000
 
 
-class _Loader(yaml.SafeLoader):
+# libyaml is several times as fast and bounds nesting; pyyaml may come without it.
+_Base: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]  # chosen at run time
     """pyyaml's safe loader without the readings of YAML 1.1 that surprise (`no`, `1:30`)."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         self._refuse_twice(node)
+        own = len(node.value)
         super().flatten_mapping(node)
-        if len(node.value) > _MOST_MERGED:
+        if len(node.value) - own > _MOST_MERGED:
             raise yaml.constructor.ConstructorError(
-                None, None, f"merges to more than {_MOST_MERGED} keys", node.start_mark
+                None, None, f"merges more than {_MOST_MERGED} keys", node.start_mark
             )
 
     @staticmethod

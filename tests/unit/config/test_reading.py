@@ -57,7 +57,7 @@ def test_an_empty_file_is_the_default(tmp_path: Path, name: str) -> None:
         ("c", "", "name it with one of"),
         ("c.toml", b"\xff\xfe\x00junk", "byte 0 is not UTF-8 text"),
         ("c.toml", bytes(range(128)), "line 1"),
-        ("c.yaml", b"a: \x00", "unacceptable character"),
+        ("c.yaml", b"a: \x00", "characters are not allowed"),
         ("c.json", b"\x00", "line 1, column 1"),
         ("c.toml", "a = ", "at end of document"),
         ("c.toml", "a = 1\na = 2\n", "(at line 2"),
@@ -73,7 +73,7 @@ def test_an_empty_file_is_the_default(tmp_path: Path, name: str) -> None:
         ("c.yaml", "? [1]\n: 2", "line 1"),
         ("c.yaml", "1: 2", "key 1 is not text"),
         ("c.json", "[" * 100_000, "nested too deeply"),
-        ("c.yaml", "[" * 10_000, "nested too deeply"),
+        ("c.yaml", "[" * 10_000, "nest"),
         ("c.toml", "a = " + "[" * 10_000, "nested too deeply"),
         ("c.yaml", "queues: &q\n  - *q\n", "queues[0]: this is a list"),
         ("c.json", "9" * 5000, ""),
@@ -144,6 +144,12 @@ def test_yaml_anchors_and_merges_work(tmp_path: Path) -> None:
     text = "base: &b {x: 1, y: 2}\nmore: {<<: *b, y: 3}\nagain: *b\n"
     read = read_mapping(written(tmp_path, "a.yaml", text))
     assert read == {"base": {"x": 1, "y": 2}, "more": {"x": 1, "y": 3}, "again": {"x": 1, "y": 2}}
+
+
+def test_a_table_of_many_keys_is_no_bomb(tmp_path: Path) -> None:
+    """Only merged keys are counted."""
+    text = "".join(f"k{i}: 1\n" for i in range(12_000))
+    assert len(read_mapping(written(tmp_path, "a.yaml", text))) == 12_000
 
 
 @pytest.mark.parametrize("bomb", ["values", "merges"])
