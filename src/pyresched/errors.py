@@ -92,6 +92,10 @@ class IllegalTransition(PyreschedError, ValueError):
     """A job cannot move between these two states."""
 
 
+class IllegalBinding(PyreschedError, ValueError):
+    """A job cannot be bound, evicted or tried like this: it says what the job holds."""
+
+
 class TooManyJobs(PyreschedError):
     """The store has no slot left."""
 
