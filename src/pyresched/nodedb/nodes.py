@@ -1,0 +1,294 @@
+"""The nodes of every pool and what the job db says is bound to them; rounds decide on forks.
+
+Relies on diffs of the job db by their shape (`pairs()`), so that it knows no job db. Keeps
+INV-N1 to INV-N4 and INV-N6 to INV-N7.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, Protocol
+
+from pyresched._core import NodeTable
+from pyresched.config import SchedulingConfig
+from pyresched.errors import DuplicateId, InputError, UnknownNode
+from pyresched.model import Job, JobId, Node, NodeId, PoolName, Requirements, ResourceVector
+from pyresched.nodedb.check import breaches
+from pyresched.nodedb.fork import NodeFork
+from pyresched.nodedb.matching import Matching
+
+__all__ = ["Diff", "NodeDb"]
+
+_LONGEST_LABEL: Final = 253
+# Requirements that nothing bound has any more are dropped when there are this many and more
+# than twice those in use.
+_MANY_SHAPES: Final = 1024
+
+
+class Diff(Protocol):
+    """What changed between two versions of the job db."""
+
+    def pairs(self) -> Iterable[tuple[Job | None, Job | None]]:
+        """(before, after) of each job; None where there is none."""
+
+
+class _Hold(NamedTuple):
+    """What a job with an active run holds."""
+
+    node_id: NodeId
+    requirements: Requirements
+    priority: int
+    preemptible: bool
+
+
+class _Pool:
+    """One pool: its nodes by id, and the table that mirrors them."""
+
+    def __init__(self, levels: tuple[int, ...], width: int) -> None:
+        self.table = NodeTable(levels, width)
+        self.nodes: tuple[Node, ...] = ()
+        self.refresh_matching()
+
+    def refresh_matching(self) -> None:
+        self.table.matcher = Matching(self.nodes)
+        self.table.forget_masks()
+
+
+class NodeDb:
+    """All nodes, by pool, with what active runs hold of them.
+
+    `levels` are the priorities of the classes of *config*. A run of a job counts from its lease
+    to its end, at the priority at which it was placed, wherever its node is; one whose node is
+    not known counts as soon as it is. Nothing here follows a clock or a hash.
+    """
+
+    def __init__(self, config: SchedulingConfig, nodes: Iterable[Node] = ()) -> None:
+        self.config = config
+        self.levels = config.levels
+        self._width = len(config.spec.names)
+        self._pools: dict[PoolName, _Pool] = {}
+        self._pool_of: dict[NodeId, PoolName] = {}
+        self._homeless: dict[JobId, _Hold] = {}
+        self.upsert_many(nodes)
+
+    # --- nodes ------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._pool_of)
+
+    def __contains__(self, node_id: object) -> bool:
+        return node_id in self._pool_of
+
+    def __iter__(self) -> Iterator[Node]:
+        """All nodes, by id."""
+        return iter(self.nodes())
+
+    def get(self, node_id: str) -> Node | None:
+        """The node, or None."""
+        pool = self._pool_of.get(NodeId(node_id))
+        if pool is None:
+            return None
+        entry = self._pools[pool]
+        return entry.nodes[entry.table.node_by_id[NodeId(node_id)]]
+
+    def ids(self) -> tuple[NodeId, ...]:
+        """Ids of all nodes, sorted."""
+        return tuple(sorted(self._pool_of))
+
+    def pools(self) -> tuple[PoolName, ...]:
+        """The pools that have nodes, sorted."""
+        return tuple(sorted(name for name, pool in self._pools.items() if pool.nodes))
+
+    def nodes(self, pool: str | None = None) -> tuple[Node, ...]:
+        """The nodes of *pool*, or all, by id."""
+        if pool is not None:
+            entry = self._pools.get(PoolName(pool))
+            return () if entry is None else entry.nodes
+        every = (node for entry in self._pools.values() for node in entry.nodes)
+        return tuple(sorted(every, key=lambda node: node.id))
+
+    def upsert_many(self, nodes: Iterable[Node]) -> None:
+        """Take in *nodes*, new ones and known ones as they are now; what is bound stays.
+
+        One whose capacity is now below what is bound to it is over-allocated: it takes nothing
+        new and nothing leaves it. Raises DuplicateId when an id comes with two contents,
+        InputError for amounts or labels that cannot be; then nothing has changed.
+        """
+        given: dict[NodeId, Node] = {}
+        for node in nodes:
+            self._refuse_bad(node)
+            if given.setdefault(node.id, node) != node:
+                raise DuplicateId(f"node {node.id!r} comes twice with different content; keep one")
+        moved = [id for id, node in given.items() if self._pool_of.get(id, node.pool) != node.pool]
+        self._remove(moved)
+        by_pool: dict[PoolName, list[Node]] = {}
+        for node in given.values():
+            by_pool.setdefault(node.pool, []).append(node)
+        for name, rows in by_pool.items():
+            self._upsert(name, rows)
+
+    def remove_many(self, node_ids: Iterable[str]) -> None:
+        """Forget nodes. What was bound to one counts again if it comes back. Raises UnknownNode."""
+        gone = [NodeId(node_id) for node_id in node_ids]
+        for node_id in gone:
+            if node_id not in self._pool_of:
+                raise UnknownNode(node_id)
+        self._remove(gone)
+
+    def totals(self, pool: str) -> ResourceVector:
+        """What the nodes of *pool* that are not lost have together, saturating."""
+        return self.config.spec.sum(n.total for n in self.nodes(pool) if n.lost_at is None)
+
+    def capacity(self, pool: str) -> ResourceVector:
+        """What all nodes of *pool* have together, lost ones too, saturating."""
+        return self.config.spec.sum(node.total for node in self.nodes(pool))
+
+    # --- jobs -------------------------------------------------------------------------------
+
+    def advance(self, diff: Diff) -> None:
+        """Bind and unbind what *diff* says. The same as building anew; applied twice, as once.
+
+        Raises ConfigError for an unknown priority class and InputError for a bad request; then
+        nothing has changed.
+        """
+        holds: list[tuple[JobId, _Hold | None]] = []
+        for before, after in diff.pairs():
+            job = after if after is not None else before
+            if job is not None:
+                holds.append((job.id, None if after is None else self._hold(after)))
+        for job_id, hold in holds:
+            self._set(job_id, hold)
+        for pool in self._pools.values():
+            if pool.table.shapes > max(_MANY_SHAPES, 2 * pool.table.handles):
+                pool.table.drop_unused_shapes()
+
+    # --- deciding ---------------------------------------------------------------------------
+
+    def fork(self, pool: str) -> NodeFork:
+        """The nodes of *pool* to decide on, sharing nothing that either changes."""
+        entry = self._pool(PoolName(pool))
+        table = entry.table.fork()
+        table.close_over_allocated()
+        return NodeFork(table, entry.nodes, self.config.spec.names)
+
+    def bare(self, pool: str) -> NodeFork:
+        """The nodes of *pool* as if all were there, open and empty: could a job ever fit?"""
+        entry = self._pools.get(PoolName(pool))
+        nodes = () if entry is None else entry.nodes
+        table = NodeTable(self.levels, self._width)
+        table.set_nodes(
+            tuple(node.id for node in nodes), [node.total for node in nodes], b"\1" * len(nodes)
+        )
+        table.matcher = Matching(()) if entry is None else entry.table.matcher
+        return NodeFork(table, nodes, self.config.spec.names)
+
+    def check(self) -> list[str]:
+        """Each breach of INV-N1 to INV-N4 and INV-N7, as a sentence."""
+        found: list[str] = []
+        for name, pool in sorted(self._pools.items()):
+            found.extend(f"pool {name}: {each}" for each in breaches(pool.table, pool.nodes))
+            wrong = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
+            found.extend(f"INV-N4: node {id} is filed under another pool" for id in wrong)
+        for job_id, hold in self._homeless.items():
+            if hold.node_id in self._pool_of:
+                found.append(f"INV-N6: job {job_id} waits for node {hold.node_id}, which is there")
+        return found
+
+    # --- inside -----------------------------------------------------------------------------
+
+    def _refuse_bad(self, node: Node) -> None:
+        names = self.config.spec.names
+        if not node.id:
+            raise InputError("a node needs an id that is not empty")
+        if len(node.total) != self._width:
+            raise InputError(
+                f"node {node.id!r}: {len(node.total)} amounts; the resources are {', '.join(names)}"
+            )
+        for name, amount in zip(names, node.total, strict=True):
+            if amount < 0:
+                raise InputError(f"node {node.id!r}: {name} {amount} is negative; write 0 or more")
+        for text in (part for label in node.labels.items() for part in label):
+            if len(text) > _LONGEST_LABEL:
+                raise InputError(
+                    f"node {node.id!r}: label {text[:32]!r}... has {len(text)} characters; "
+                    f"write at most {_LONGEST_LABEL}"
+                )
+
+    def _pool(self, name: PoolName) -> _Pool:
+        entry = self._pools.get(name)
+        if entry is None:
+            entry = self._pools[name] = _Pool(self.levels, self._width)
+        return entry
+
+    def _upsert(self, name: PoolName, rows: list[Node]) -> None:
+        pool = self._pool(name)
+        known = pool.table.node_by_id
+        if any(node.id not in known for node in rows):
+            every = {node.id: node for node in pool.nodes}
+            every.update((node.id, node) for node in rows)
+            self._set_nodes(name, sorted(every.values(), key=lambda node: node.id))
+            return
+        nodes = list(pool.nodes)
+        differs = False
+        for node in rows:
+            i = known[node.id]
+            old = nodes[i]
+            nodes[i] = node
+            differs |= old.labels != node.labels or old.taints != node.taints
+            if (old.total, old.takes_new_runs) != (node.total, node.takes_new_runs):
+                pool.table.set_node(i, node.total, takes_new=node.takes_new_runs)
+        pool.nodes = tuple(nodes)
+        if differs:
+            pool.refresh_matching()
+
+    def _set_nodes(self, name: PoolName, nodes: list[Node]) -> None:
+        """Make *nodes*, sorted, those of the pool; bindings follow their nodes."""
+        pool = self._pool(name)
+        homeless = pool.table.set_nodes(
+            tuple(node.id for node in nodes),
+            [node.total for node in nodes],
+            bytes(node.takes_new_runs for node in nodes),
+        )
+        for node in pool.nodes:
+            self._pool_of.pop(node.id, None)
+        for node in nodes:
+            self._pool_of[node.id] = name
+        pool.nodes = tuple(nodes)
+        pool.refresh_matching()
+        self._homeless.update((each[0], _Hold._make(each[1:])) for each in homeless)
+        for job_id, hold in list(self._homeless.items()):
+            if self._pool_of.get(hold.node_id) == name:
+                self._set(job_id, hold)
+
+    def _remove(self, node_ids: Iterable[NodeId]) -> None:
+        gone = set(node_ids)
+        for name, pool in self._pools.items():
+            if not gone.isdisjoint(pool.table.node_by_id):
+                self._set_nodes(name, [node for node in pool.nodes if node.id not in gone])
+
+    def _hold(self, job: Job) -> _Hold | None:
+        run = job.active_run
+        if run is None or not job.state.active:
+            return None
+        requirements = job.requirements
+        wanted = requirements.resources
+        if len(wanted) != self._width or wanted.has_negative:
+            raise InputError(
+                f"job {job.id!r}: request {wanted.to_tuple()}; write an amount of 0 or more for "
+                f"each of {', '.join(self.config.spec.names)}"
+            )
+        preemptible = self.config.priority_class(requirements.priority_class).preemptible
+        return _Hold(run.node_id, requirements, run.priority, preemptible)
+
+    def _set(self, job_id: JobId, hold: _Hold | None) -> None:
+        """Make a job hold exactly *hold*."""
+        home = None if hold is None else self._pool_of.get(hold.node_id)
+        self._homeless.pop(job_id, None)
+        for name, pool in self._pools.items():
+            if name != home:
+                pool.table.drop(job_id)
+        if hold is None:
+            return
+        if home is None:
+            self._homeless[job_id] = hold
+            return
+        node_id, requirements, priority, preemptible = hold
+        self._pools[home].table.hold(job_id, requirements, node_id, priority, preemptible)
