@@ -14,6 +14,7 @@ from pyresched.model import (
     RescheduleTracker,
     RunId,
     VerdictReason,
+    parse_duration,
 )
 from pyresched.reschedule import Severity, attempted, extended, next_reschedule, problems
 from pyresched.reschedule.fit import exact_fit
@@ -185,8 +186,6 @@ def test_a_policy_that_follows_the_advice_has_no_problem_left(policy) -> None:
         found = problems(seconds, dialect=dialect)
         if any(problem.severity is Severity.ERROR for problem in found):
             advice = found[-1].sentence
-            from pyresched.model import parse_duration
-
             text = advice.split("interval of ")[-1] if "interval of " in advice else "15s"
             interval = parse_duration(text.split(";")[0].split(" ")[0])
             assert problems(structs.replace(seconds, interval=interval), dialect=dialect) == ()

@@ -205,7 +205,6 @@ class _Walk:
                 self._fault(path, f"key {_shown(name)} is not text; put it in quotes")
 
 
-# A tuple is no list here: none of the three formats has one.
 _KINDS: Final[Mapping[type, tuple[type, ...]]] = {
     shapes.BoolType: (bool,),
     shapes.IntType: (int,),
@@ -213,8 +212,8 @@ _KINDS: Final[Mapping[type, tuple[type, ...]]] = {
     shapes.StrType: (str,),
     shapes.StructType: (dict,),
     shapes.DictType: (dict,),
-    shapes.ListType: (list,),
-    shapes.VarTupleType: (list,),
+    shapes.ListType: (list, tuple),
+    shapes.VarTupleType: (list, tuple),
     shapes.AnyType: (object,),
     shapes.CustomType: (object,),
 }
@@ -270,7 +269,7 @@ def _named(written: object) -> str:
             return "nothing is written"
         case dict():
             return "this is a table"
-        case list():
+        case list() | tuple():
             return "this is a list"
         case bool():
             return f"{str(written).lower()} is not right here"

@@ -1,5 +1,7 @@
 """Files: each syntax, and every way in which one can be bad."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +13,7 @@ from msgspec import Meta, Struct
 
 from pyresched.config import load_config, load_nodes
 from pyresched.config.reading import decode, read_mapping
-from pyresched.errors import ConfigError, InputError, did_you_mean
+from pyresched.errors import ConfigError, InputError, MissingExtra
 
 TOML = 'lease_duration = "30s"\n[[queues]]\nname = "a"\nweight = 2\n'
 YAML = "lease_duration: 30s\nqueues:\n  - {name: a, weight: 2}\n"
@@ -212,8 +214,31 @@ def test_no_value_raises_anything_but_an_input_error(given_: dict) -> None:
         assert str(bad)  # noqa: PT017
 
 
-def test_the_nearest_known_word_is_offered_else_all() -> None:
-    """Case does not matter for being near."""
-    assert did_you_mean("CPU", ["cpu", "memory"]) == "did you mean 'cpu'?"
-    assert did_you_mean("zzz", ["cpu", "memory"]) == "known: cpu, memory"
-    assert did_you_mean("zzz", []) == "none is known"
+def test_yaml_without_its_package_says_what_to_install(tmp_path, monkeypatch) -> None:
+    """The other formats need nothing."""
+    monkeypatch.setitem(sys.modules, "pyresched.config.yaml_text", None)
+    with pytest.raises(MissingExtra, match=r"install pyresched\[cli\], or write TOML or JSON"):
+        load_config(written(tmp_path, "c.yaml", YAML))
+    assert load_config(written(tmp_path, "c.toml", TOML)).queues[0].name == "a"
+
+
+def test_yaml_reads_the_same_without_libyaml(tmp_path) -> None:
+    """The loader in Python stands in where the fast one is not built."""
+    code = (
+        "import sys, yaml; del yaml.CSafeLoader\n"
+        "from pyresched.config.reading import read_mapping\n"
+        "for name in sys.argv[1:]:\n"
+        "    try: print(read_mapping(name))\n"
+        "    except ValueError as bad: print(type(bad).__name__)\n"
+    )
+    texts = ["a: [no, 1:30, 010, 12, 1e3]", "b: &x {y: 1}\nc: {<<: *x}", "a: 1\na: 2", "[" * 10_000]
+    names = [str(written(tmp_path, f"{i}.yaml", text)) for i, text in enumerate(texts)]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *names], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "{'a': ['no', '1:30', '010', 12, 1000.0]}",
+        "{'b': {'y': 1}, 'c': {'y': 1}}",
+        "InputError",
+        "InputError",
+    ]

@@ -19,6 +19,11 @@ def test_the_defaults_work_as_they_stand() -> None:
     assert config.policy_for("system") is None
 
 
+def test_a_tuple_in_code_is_a_list() -> None:
+    """A mapping need not come from a file."""
+    assert config_from({"pools": ({"name": "a"},)}) == config_from({"pools": [{"name": "a"}]})
+
+
 def test_nothing_written_is_the_default() -> None:
     """An empty file is the configuration without arguments."""
     assert config_from({}) == SchedulingConfig()
