@@ -242,7 +242,7 @@ cdef Leaf *own_leaf(Maps *maps, Hamt *map_, EditLog *log, const Key *key, Path *
     if old.stamp == log.stamp and old.capacity >= room:
         return old
     # A leaf that grows in this edit will grow again.
-    own = new_leaf(maps, log, room + (4 if old.stamp == log.stamp else 0), old.bits)
+    own = new_leaf(maps, log, max(room, old.count) + (4 if old.stamp == log.stamp else 0), old.bits)
     add_cells(own, old)
     drop_node(log, reclaim_leaf, maps, old)
     place_leaf(map_, path, key.hash, own.bits, tagged(own))

@@ -162,6 +162,7 @@ cdef void *own(Trees *trees, EditLog *log, void **place, uint32_t room) except N
         place[0] = inner
         return inner
     # A leaf that grows in this edit will grow again.
+    room = max(room, <uint32_t> old.count)
     leaf = new_leaf(trees, log, room + 4 if old.stamp == log.stamp else room)
     (<Head *> leaf).count = old.count
     memcpy(items_of(leaf), items_of(old), old.count * sizeof(Item))

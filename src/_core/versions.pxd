@@ -94,6 +94,7 @@ cdef class History:
 
 cdef class Edit:
     cdef readonly History history
+    cdef object owner
     cdef EditLog log
     cdef int state
 

@@ -377,10 +377,14 @@ cdef class History:
 @cython.final
 @cython.no_gc
 cdef class Edit:
-    """What one transaction made and superseded. Garbage-collected while open, it aborts."""
+    """What one transaction made and superseded. Garbage-collected while open, it aborts.
 
-    def __cinit__(self, History history not None):
+    *owner* is what its items point into; the edit keeps it alive.
+    """
+
+    def __cinit__(self, History history not None, owner):
         self.history = history
+        self.owner = owner
         forget_all(&self.log)
 
     def __dealloc__(self):
