@@ -1,6 +1,6 @@
 """A journal in memory, for embedding and simulation: gone when the program is.
 
-Owns rows and log; relies on nothing but the values. Keeps INV-J1 to INV-J4.
+Owns rows and log; relies on nothing but the values. Keeps INV-J1, INV-J2, INV-J11.
 """
 
 from collections import deque

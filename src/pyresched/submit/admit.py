@@ -208,6 +208,8 @@ def _kind_faults(
     if wanted != had:
         names = ", ".join(config.spec.names)
         yield Fault(f"{path}: resources", f"{wanted} amounts; give {had}: {names}")
+    elif job.requirements.resources.has_negative:
+        yield Fault(f"{path}: resources", "an amount is negative; write 0 or more")
 
 
 def _asked(path: str, look_up: Callable[[str], object], name: str) -> Iterator[Fault]:

@@ -136,6 +136,7 @@ def test_an_unknown_queue_is_made_once_or_refused() -> None:
         (job("a", pools=()), "job 'a': pools: none is left"),
         (job("a", job_type="cron"), "job 'a': job_type: unknown job type 'cron'"),
         (job("a", 1, 2, 3), "job 'a': resources: 3 amounts; give 2: cpu, memory"),
+        (job("a", 1000, -1), "job 'a': resources: an amount is negative"),
     ],
 )
 def test_a_job_that_cannot_be_used_is_refused_by_name_and_field(new: Job, says: str) -> None:
