@@ -333,7 +333,7 @@ cdef class RoundWalk:
         return 0
 
     cdef int inspect(self, Lane lane, QueuedGang gang, object members_of) except -1:
-        """Find out whether *gang* can go at all. *members_of* (queue, gang id) gives all members."""
+        """Find out whether *gang* can go at all; *members_of* as in `place`."""
         cdef Py_ssize_t queued = len(gang.positions)
         cdef Py_ssize_t needed = gang.gang.cardinality
         cdef Py_ssize_t position
@@ -675,7 +675,7 @@ cdef class RoundWalk:
         return 0
 
     cdef int load_avoid(self, Lane lane, list positions) except -1:
-        """Read the nodes that the jobs at *positions* would rather not run on; None: they say none."""
+        """Read the nodes that the jobs at *positions* would rather not use; None: there are none."""
         cdef Py_ssize_t wanted
         cdef void *grown
         self.avoided = 0

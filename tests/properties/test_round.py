@@ -80,7 +80,9 @@ def submissions(draw: st.DrawFn, id: str, at: int) -> list[Job]:
     )
     if draw(st.integers(0, 2)) == 0:
         other = requirements(*draw(amounts), **asked)
-        members = [each.replace(requirements=other) if i else each for i, each in enumerate(members)]
+        members = [
+            each.replace(requirements=other) if i else each for i, each in enumerate(members)
+        ]
     if draw(st.integers(0, 7)) == 0:
         members = members[1:]
     return members

@@ -3,6 +3,7 @@
 from pyresched._core.drf import DominantResourceFairness, water_levels
 from pyresched._core.nodeindex import EVICTED, NodeTable
 from pyresched._core.resources import ResourceVector
+from pyresched._core.round import Refused, RoundWalk
 from pyresched._core.values import Gang, Job, JobState, Outcome, Requirements, Run
 
 __all__ = [
@@ -13,8 +14,10 @@ __all__ = [
     "JobState",
     "NodeTable",
     "Outcome",
+    "Refused",
     "Requirements",
     "ResourceVector",
+    "RoundWalk",
     "Run",
     "water_levels",
 ]

@@ -46,7 +46,7 @@ class QueueReader(JobReader, Protocol):
         """The queued jobs of a queue that may run in the pool, in scheduling order."""
 
 
-def run_round(
+def run_round(  # noqa: PLR0917  # the one signature that every caller has by heart
     snapshot: QueueReader,
     nodes: NodeDb,
     queues: Mapping[QueueName, Queue],
