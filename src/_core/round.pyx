@@ -639,7 +639,7 @@ cdef class RoundWalk:
                 self.table.bind_handle(
                     self.table.handle_of((<Job> lane.jobs[position]).id), index, node,
                     shape.priority, shape.preemptible)
-            self.table.keep_attempt()
+            self.table.keep_attempt(mark)
             for k in range(size):
                 self.settle(lane, gang.order[k], <str> self.table.node_ids[nodes[k]], FREE)
             return True
@@ -675,7 +675,7 @@ cdef class RoundWalk:
         return 0
 
     cdef int load_avoid(self, Lane lane, list positions) except -1:
-        """Read the nodes that the jobs at *positions* would rather not use; None: there are none."""
+        """Read the nodes that the jobs at *positions* would rather not use; None: none of them."""
         cdef Py_ssize_t wanted
         cdef void *grown
         self.avoided = 0

@@ -132,7 +132,7 @@ class RoomMaker:
                 node_id, method = cleared, Method.FAIR_SHARE
             self._table.bind(job.id, job.requirements, node_id, priority, False)  # noqa: FBT003
             placed.append((node_id, method))
-        self._table.keep()
+        self._table.keep(mark)
         for victim in self._victims[lost:]:
             self._walk.lose(victim.unit.queue, victim.unit.holds)
         # A gang that gave way later may have made an earlier victim needless.
@@ -284,7 +284,7 @@ class RoomMaker:
                 self._table.undo(mark)
                 return False
             self._table.bind(job.id, job.requirements, run.node_id, run.priority, True)  # noqa: FBT003
-        self._table.keep()
+        self._table.keep(mark)
         return True
 
 
