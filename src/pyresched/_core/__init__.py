@@ -1,23 +1,32 @@
 """The door to the native core: the only module that names the compiled ones."""
 
+from typing import TYPE_CHECKING
+
 from pyresched._core.drf import DominantResourceFairness, water_levels
+from pyresched._core.jobs import Diff, JobStore, Order, Reader, Snapshot, Txn
 from pyresched._core.nodeindex import EVICTED, NodeTable
 from pyresched._core.resources import ResourceVector
-from pyresched._core.round import Refused, RoundWalk
 from pyresched._core.values import Gang, Job, JobState, Outcome, Requirements, Run
+
+if TYPE_CHECKING:
+    from pyresched._core.jobs import Contents as Contents
 
 __all__ = [
     "EVICTED",
+    "Diff",
     "DominantResourceFairness",
     "Gang",
     "Job",
     "JobState",
+    "JobStore",
     "NodeTable",
+    "Order",
     "Outcome",
-    "Refused",
+    "Reader",
     "Requirements",
     "ResourceVector",
-    "RoundWalk",
     "Run",
+    "Snapshot",
+    "Txn",
     "water_levels",
 ]

@@ -1,0 +1,11 @@
+"""The jobs in memory: one writer, snapshots for nothing, every index kept at every commit.
+
+Owns the store's rules (docs/invariants.md, INV-1 to INV-19); relies on the native store. In a
+program the journal is the truth and `scheduler.sync` the only writer.
+"""
+
+from pyresched._core import Diff, Order, Reader, Snapshot, Txn
+from pyresched.jobdb.check import CHECKERS, breaches
+from pyresched.jobdb.db import JobDb
+
+__all__ = ["CHECKERS", "Diff", "JobDb", "Order", "Reader", "Snapshot", "Txn", "breaches"]

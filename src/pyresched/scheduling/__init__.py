@@ -9,7 +9,6 @@ from pyresched.model import (
     RoundResult,
     Termination,
 )
-from pyresched.scheduling.round import QueueReader, run_round
 from pyresched.scheduling.state import RoundState
 
 __all__ = [
@@ -17,10 +16,8 @@ __all__ = [
     "Placement",
     "Preemption",
     "PreemptionCause",
-    "QueueReader",
     "QueueShare",
     "RoundResult",
     "RoundState",
     "Termination",
-    "run_round",
 ]
