@@ -116,6 +116,7 @@ def sanitize(session: nox.Session) -> None:
     paths = [path for path in NATIVE_TESTS if (ROOT / path).exists()]
     session.run(
         "pytest",
+        "--capture=sys",  # the sanitizers write to the descriptor and end the process
         *(session.posargs or paths),
         env={
             "LD_PRELOAD": libraries,

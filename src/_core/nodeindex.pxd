@@ -23,6 +23,7 @@ cdef struct Binding:
 
 cdef enum Step:
     BEGIN
+    KEPT  # a BEGIN whose attempt was kept
     BIND
     RETURN
     EVICT
@@ -101,8 +102,11 @@ cdef class NodeTable:
     cdef int evict_handle(self, int32_t handle) except -1 nogil
     cdef int unbind_handle(self, int32_t handle) except -1 nogil
     cdef Py_ssize_t open_attempt(self) except -1 nogil
-    cdef int keep_attempt(self) noexcept nogil
-    cdef int undo_attempt(self, Py_ssize_t mark) noexcept nogil
+    cdef void keep_attempt(self, Py_ssize_t mark) noexcept nogil
+    cdef void undo_attempt(self, Py_ssize_t mark) noexcept nogil
+    cdef int place_handles(self, const int32_t *shapes, const int32_t *handles, Py_ssize_t count,
+                           int row, int64_t priority, bint preemptible,
+                           int32_t *nodes) except -1 nogil
     cdef Py_ssize_t victims_of(self, int32_t shape, int64_t priority, const int32_t *candidates,
                                Py_ssize_t given, int32_t *victims, Py_ssize_t *count) except -2
 

@@ -19,19 +19,31 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from pyresched._core.resources cimport ResourceVector, saturating_add, vector_of
+from pyresched._core.resources cimport ResourceVector, saturating_add, saturating_sub, vector_of
 from pyresched._core.values cimport Requirements
 
 from pyresched.errors import IllegalBinding, InputError, UnknownNode
 
+cdef extern from "nodescan.h" nogil:
+    enum:
+        BLOCK "NODESCAN_BLOCK"
+    ctypedef Py_ssize_t (*nodescan_fn)(
+        const int64_t *rows, Py_ssize_t stride, Py_ssize_t width, const int64_t *request,
+        const uint8_t *mask, const uint8_t *open) noexcept nogil
+    Py_ssize_t nodescan_portable(
+        const int64_t *rows, Py_ssize_t stride, Py_ssize_t width, const int64_t *request,
+        const uint8_t *mask, const uint8_t *open) noexcept nogil
+    nodescan_fn nodescan_fastest() noexcept nogil
+
 EVICTED = INT64_MIN
+
+cdef nodescan_fn scan_kernel = nodescan_fastest()
 
 cdef enum:  # of `over`
     WAS_OPEN = 1
     WAS_CLOSED = 2
 
 cdef enum:
-    BLOCK = 64
     MOST_WIDTH = 64
     MOST_STEPS = 20_000  # of the search for fewest victims, after which a small set will do
 
@@ -339,14 +351,17 @@ cdef class NodeTable:
             self.masks[shape] = NULL
             self.preferred[shape] = NULL
             self.shapes += 1
-        if self.masks[shape] == NULL and self.matcher is not None:
+        if self.masks[shape] == NULL:
             self.load_mask(shape)
         return shape
 
     cdef int load_mask(self, int32_t shape) except -1:
         cdef bytes mask
-        cdef bytes preferred
-        mask, preferred = self.matcher(self.shape_requirements[shape])
+        cdef bytes preferred = None
+        if self.matcher is None:
+            mask = b"\1" * self.stride
+        else:
+            mask, preferred = self.matcher(self.shape_requirements[shape])
         if len(mask) < self.stride or (preferred is not None and len(preferred) < self.stride):
             raise AssertionError("a mask has a byte for each node of whole blocks")
         self.mask_owners[shape] = (mask, preferred)
@@ -407,10 +422,10 @@ cdef class NodeTable:
 
     cdef void released(self) noexcept nogil:
         """Room was given back: forget what did not fit."""
+        self.floor = self.depth
         if self.depth <= MOST_NESTED:
             self.clock += 1
             self.stamps[self.depth] = self.clock
-            self.floor = self.depth
 
     # --- search -----------------------------------------------------------------------------
 
@@ -437,36 +452,7 @@ cdef class NodeTable:
     cdef Py_ssize_t scan(self, const int64_t *request, const uint8_t *mask,
                          int row) noexcept nogil:
         """The first open node of *mask* in best-fit order with room at *row*, or NOWHERE."""
-        cdef int64_t misses[BLOCK]
-        cdef const int64_t *rows = self.row(row)
-        cdef const int64_t *column
-        cdef Py_ssize_t block, start, i, r, best = NOWHERE
-        cdef int64_t wanted, any_fits, least = INT64_MAX
-        for block in range(self.stride // BLOCK):
-            start = block * BLOCK
-            # Flat loops without branches, for the compiler to vectorise.
-            column = rows + start
-            wanted = request[0]
-            for i in range(BLOCK):
-                misses[i] = (
-                    (column[i] < wanted) | (column[i] > least)
-                    | ((mask[start + i] & self.open[start + i]) == 0)
-                )
-            for r in range(1, self.width):
-                column = rows + r * self.stride + start
-                wanted = request[r]
-                for i in range(BLOCK):
-                    misses[i] |= column[i] < wanted
-            any_fits = 0
-            for i in range(BLOCK):
-                any_fits |= misses[i] ^ 1
-            if not any_fits:
-                continue
-            for i in range(BLOCK):
-                if not misses[i] and (best == NOWHERE or self.fuller(row, start + i, best)):
-                    best = start + i
-            least = rows[best]
-        return best
+        return scan_kernel(self.row(row), self.stride, self.width, request, mask, self.open)
 
     cdef Py_ssize_t best_at(self, int32_t shape, int row, const int32_t *avoid,
                             const uint8_t *ranks, Py_ssize_t avoided) noexcept nogil:
@@ -730,7 +716,7 @@ cdef class NodeTable:
         undo = &self.log[mark]
         undo.step = BEGIN
         undo.floor = self.floor
-        undo.stamp = self.stamps[min(self.depth, MOST_NESTED)]
+        undo.stamp = self.stamps[self.depth] if self.depth <= MOST_NESTED else 0
         self.log_length += 1
         self.depth += 1
         if self.depth <= MOST_NESTED:
@@ -738,18 +724,17 @@ cdef class NodeTable:
             self.stamps[self.depth] = self.clock
         return mark
 
-    cdef int keep_attempt(self) noexcept nogil:
+    cdef void keep_attempt(self, Py_ssize_t mark) noexcept nogil:
         """End the innermost attempt; what it did now belongs to the one around it."""
+        self.log[mark].step = KEPT
         self.depth -= 1
-        if self.depth <= MOST_NESTED - 1:
-            # The state is that of the inner stamp; what the outer knew is forgotten.
-            self.stamps[self.depth] = self.stamps[self.depth + 1]
-            self.floor = min(self.floor, self.depth)
+        if self.floor > self.depth:
+            # Room was given back inside: what was known outside may hold no more.
+            self.released()
         if self.depth == 0:
             self.log_length = 0
-        return 0
 
-    cdef int undo_attempt(self, Py_ssize_t mark) noexcept nogil:
+    cdef void undo_attempt(self, Py_ssize_t mark) noexcept nogil:
         """Take back all since *mark*, exactly."""
         cdef Undo *undo
         cdef Binding *binding
@@ -758,11 +743,13 @@ cdef class NodeTable:
         while self.log_length > mark:
             self.log_length -= 1
             undo = &self.log[self.log_length]
+            if undo.step == KEPT:
+                continue
             if undo.step == BEGIN:
                 self.depth -= 1
+                self.floor = undo.floor
                 if self.depth <= MOST_NESTED:
                     self.stamps[self.depth] = undo.stamp
-                    self.floor = undo.floor
                 continue
             binding = &self.bindings[undo.handle]
             after = binding[0]
@@ -780,7 +767,6 @@ cdef class NodeTable:
             else:
                 self.relink(undo.handle)
                 self.take(binding.node, request, 0, 0 if binding.evicted else binding.height)
-        return 0
 
     # --- victims ----------------------------------------------------------------------------
 
@@ -840,6 +826,7 @@ cdef class NodeTable:
         cdef Py_ssize_t i, k, r, wanted
         cdef const int64_t *request = self.requests + shape * width
         cdef const int64_t *amount
+        cdef int64_t had
         cdef int64_t need[MOST_WIDTH]
         cdef Choice search
         cdef int64_t *cells = <int64_t *> malloc(3 * max(given, 1) * width * sizeof(int64_t))
@@ -852,11 +839,8 @@ cdef class NodeTable:
                 raise MemoryError
             amount = self.requests + self.bindings[victims[0]].shape * width
             for r in range(width):
-                # Not below INT64_MIN + 1, and 0 is as good as anything below.
-                need[r] = max(
-                    request[r] - saturating_add(self.room[r * self.stride + node], amount[r]), 0
-                ) if request[r] > saturating_add(
-                    self.room[r * self.stride + node], amount[r]) else 0
+                had = saturating_add(self.room[r * self.stride + node], amount[r])
+                need[r] = max(saturating_sub(request[r], had), 0)
             for i in range(given - 1, -1, -1):
                 amount = self.requests + self.bindings[victims[i + 1]].shape * width
                 for r in range(width):
@@ -911,17 +895,23 @@ cdef class NodeTable:
         """Begin an attempt; returns its mark."""
         return self.open_attempt()
 
-    def keep(self):
-        """End the innermost attempt and keep what it did."""
-        if not self.depth:
-            raise IllegalBinding("no attempt is open")
-        self.keep_attempt()
+    def keep(self, Py_ssize_t mark):
+        """End the innermost attempt, which began at *mark*, and keep what it did."""
+        cdef Py_ssize_t i
+        self._check_mark(mark)
+        for i in range(mark + 1, self.log_length):
+            if self.log[i].step == BEGIN:
+                raise IllegalBinding("an attempt inside that one is open")
+        self.keep_attempt(mark)
 
     def undo(self, Py_ssize_t mark):
-        """Take back all since *mark*."""
-        if not 0 <= mark < self.log_length or self.log[mark].step != BEGIN:
-            raise IllegalBinding(f"no attempt began at {mark}")
+        """Take back all since *mark*, at which an attempt began that is open."""
+        self._check_mark(mark)
         self.undo_attempt(mark)
+
+    def _check_mark(self, Py_ssize_t mark):
+        if not 0 <= mark < self.log_length or self.log[mark].step != BEGIN:
+            raise IllegalBinding(f"no open attempt began at {mark}")
 
     def row_at(self, int64_t priority):
         """The row that a job of *priority* sees; `EVICTED` and what is below every level see 0."""
@@ -946,6 +936,49 @@ cdef class NodeTable:
             return
         self.unbind_handle(handle)
         self.bind_handle(handle, shape, node, priority, preemptible)
+
+    def place_each(self, list job_ids not None, list requirements not None, int64_t priority,
+                   bint preemptible):
+        """Find a node for each job in turn and bind it there; [node id or None].
+
+        As `find_for` and `bind` one by one. The job of index i has the i-th requirements. Raises
+        IllegalBinding before anything is bound when a job holds a node or stands twice.
+        """
+        cdef Py_ssize_t i, count = len(job_ids)
+        cdef int32_t *cells
+        cdef int row = self.row_of(priority)
+        if len(requirements) != count:
+            raise InputError(f"{len(requirements)} requirements for {count} jobs")
+        if len(set(job_ids)) != count:
+            raise IllegalBinding("a job stands twice")
+        cells = <int32_t *> malloc(max(3 * count, 1) * sizeof(int32_t))
+        if cells == NULL:
+            raise MemoryError
+        try:
+            for i in range(count):
+                cells[i] = self.shape_of(requirements[i])
+                cells[count + i] = self.handle_of(job_ids[i])
+                if self.bindings[cells[count + i]].node != NOWHERE:
+                    self._refuse_bind(cells[count + i], 0)
+            with nogil:
+                self.place_handles(cells, cells + count, count, row, priority, preemptible,
+                                   cells + 2 * count)
+            return [None if cells[2 * count + i] == NOWHERE
+                    else self.node_ids[cells[2 * count + i]] for i in range(count)]
+        finally:
+            free(cells)
+
+    cdef int place_handles(self, const int32_t *shapes, const int32_t *handles, Py_ssize_t count,
+                           int row, int64_t priority, bint preemptible,
+                           int32_t *nodes) except -1 nogil:
+        """Find and bind each in turn; the node of each, or NOWHERE, into *nodes*."""
+        cdef Py_ssize_t i
+        cdef int found = 0
+        for i in range(count):
+            nodes[i] = <int32_t> self.find(shapes[i], row, &found)
+            if nodes[i] != NOWHERE:
+                self.bind_handle(handles[i], shapes[i], nodes[i], priority, preemptible)
+        return 0
 
     def evict(self, str job_id not None):
         """Evict a bound job. Raises IllegalBinding."""
@@ -1353,3 +1386,10 @@ cdef class NodeTable:
 
 def _first(tuple row):
     return row[0]
+
+
+def use_portable_scan(bint portable):
+    """Search with the portable kernel, or with the fastest; for tests. Returns whether they differ."""
+    global scan_kernel
+    scan_kernel = nodescan_portable if portable else nodescan_fastest()
+    return nodescan_fastest() != nodescan_portable

@@ -4,14 +4,14 @@ Every look-up is a scan and every order a sort over whole values, written from d
 sharing no code with `pyresched.scheduling`, the job db or the node db.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyresched.config import SchedulingConfig
-from pyresched.model import Intake, Job, Node, PriorityClass, Queue, Requirements, TaintEffect
+from pyresched.model import Job, Node, PriorityClass, Queue, Requirements, TaintEffect
 
-__all__ = ["ModelResult", "model_round"]
+__all__ = ["EPSILON", "ModelResult", "ModelShare", "model_round", "model_shares"]
 
 EPSILON = 1e-9
 
@@ -112,14 +112,14 @@ class _Round:
         self.multipliers = config.multipliers(pool)
         jobs = list(jobs)
         self.jobs = jobs
-        self.nodes = sorted(
-            (n for n in nodes if n.pool == pool and n.lost_at is None), key=lambda n: n.id
-        )
-        self.total = [sum(n.total[i] for n in self.nodes) for i in range(self.width)]
+        self.nodes = sorted((n for n in nodes if n.pool == pool), key=lambda n: n.id)
+        there = [n for n in self.nodes if n.lost_at is None]
+        self.total = [sum(n.total[i] for n in there) for i in range(self.width)]
         self.classes = {each.name: each for each in config.priority_classes}
         self.running = [j for j in jobs if j.active_run is not None and _run(j).pool == pool]
-        self.at = {j.id: _run(j).node_id for j in self.running}
+        self.at = {j.id: _run(j).node_id for j in jobs if j.active_run is not None}
         self.by_id = {j.id: j for j in jobs}
+        self.over = {n.id for n in self.nodes if min(self.free(n)) < 0}
         self.lanes: dict[str, list[Job]] = {}
         for job in sorted(
             (j for j in jobs if j.state.name == "QUEUED" and pool in j.pools),
@@ -177,14 +177,22 @@ class _Round:
 
     @staticmethod
     def matches(node: Node, requirements: Requirements) -> bool:
-        if node.intake is not Intake.OPEN:
-            return False
         if any(node.labels.get(key) != value for key, value in requirements.selector):
             return False
         return all(
             any(t.tolerates(taint) for t in requirements.tolerations)
             for taint in node.taints
             if taint.effect is not TaintEffect.PREFER_NO_SCHEDULE
+        )
+
+    def takes(self, node: Node) -> bool:
+        """Whether anything new may go there; what held too much at first is closed."""
+        return node.takes_new_runs and node.id not in self.over
+
+    @staticmethod
+    def prefers(node: Node, requirements: Requirements) -> bool:
+        return all(
+            any(t.tolerates(taint) for t in requirements.tolerations) for taint in node.taints
         )
 
     @staticmethod
@@ -195,11 +203,19 @@ class _Round:
         self, requirements: Requirements, avoid: Mapping[str, int], nodes: list[Node]
     ) -> Node | None:
         fits = [
-            (avoid.get(node.id, 0), self.free(node), node.id, node)
+            (
+                avoid.get(node.id, 0),
+                not self.prefers(node, requirements),
+                self.free(node),
+                node.id,
+                node,
+            )
             for node in nodes
-            if self.matches(node, requirements) and self.within(requirements, self.free(node))
+            if self.takes(node)
+            and self.matches(node, requirements)
+            and self.within(requirements, self.free(node))
         ]
-        return min(fits, key=lambda each: each[:3])[3] if fits else None
+        return min(fits, key=lambda each: each[:4])[4] if fits else None
 
     def why_not(self, requirements: Requirements, nodes: list[Node]) -> str:
         fitting = [n for n in nodes if self.matches(n, requirements)]
@@ -207,6 +223,8 @@ class _Round:
             return "no_matching_node"
         if not any(self.within(requirements, n.total) for n in fitting):
             return "exceeds_every_node"
+        if not any(self.takes(n) for n in fitting):
+            return "nodes_closed"
         return "insufficient_resources"
 
     # -- candidates -----------------------------------------------------------------------
@@ -249,11 +267,15 @@ class _Round:
     def _gang_fault(self, mates: list[Job], seen: list[Job]) -> str:
         first = mates[0]
         assert first.gang is not None
-        everyone = [
-            j
-            for j in self.jobs
-            if j.queue == first.queue and j.gang is not None and j.gang.id == first.gang.id
-        ]
+        everyone = (
+            mates
+            if len(mates) == first.gang.cardinality
+            else [
+                j
+                for j in self.jobs
+                if j.queue == first.queue and j.gang is not None and j.gang.id == first.gang.id
+            ]
+        )
         for mate in everyone:
             if (
                 mate.gang != first.gang
@@ -272,15 +294,14 @@ class _Round:
 
     def run(self) -> ModelResult:
         open_queues = []
-        takes = [n for n in self.nodes if n.intake is Intake.OPEN]
         for queue in sorted(self.lanes):
             lane = [job.id for job in self.lanes[queue]]
             if queue not in self.queues:
                 self.result.refused.update(dict.fromkeys(lane, "unknown_queue"))
+            elif not self.nodes:
+                self.result.refused.update(dict.fromkeys(lane, "no_nodes"))
             elif self.queues[queue].cordoned:
                 self.result.refused.update(dict.fromkeys(lane, "queue_cordoned"))
-            elif not takes:
-                self.result.refused.update(dict.fromkeys(lane, "no_nodes"))
             else:
                 open_queues.append(queue)
         everything = {queue: self.candidates(queue) for queue in open_queues}
@@ -340,23 +361,25 @@ class _Round:
     def _try(self, head: Candidate) -> None:
         avoid = _avoid(head.jobs)
         node_sets = self._node_sets(head)
-        reason = "no_matching_node"
+        reason, most = "no_matching_node", -1
         for nodes in node_sets:
-            placed, reason = self._try_free(head, avoid, nodes)
+            placed, why, count = self._try_free(head, avoid, nodes)
             if placed:
-                self._settle(head, placed, "no_preemption")
+                self._settle(head, placed)
                 return
+            if count > most:
+                reason, most = why, count
         if not head.class_.preemptible:
             for nodes in node_sets:
                 placed = self._try_preempting(head, avoid, nodes)
                 if placed:
-                    self._settle(head, placed, "fair_share")
+                    self._settle(head, placed)
                     self.epoch += 1
                     return
         self.failed[head.signature] = (self.epoch, reason)
         self.result.refused.update(dict.fromkeys((j.id for j in head.jobs), reason))
 
-    def _settle(self, head: Candidate, placed: list[tuple[Job, str, str]], _method: str) -> None:
+    def _settle(self, head: Candidate, placed: list[tuple[Job, str, str]]) -> None:
         for job, node_id, method in placed:
             self.placed[job.id] = (node_id, method)
             self.result.refused.pop(job.id, None)
@@ -367,7 +390,7 @@ class _Round:
 
     def _try_free(
         self, head: Candidate, avoid: Mapping[str, int], nodes: list[Node]
-    ) -> tuple[list[tuple[Job, str, str]], str]:
+    ) -> tuple[list[tuple[Job, str, str]], str, int]:
         placed: list[tuple[Job, str, str]] = []
         for job in head.jobs:
             node = self.find(job.requirements, avoid, nodes)
@@ -377,10 +400,10 @@ class _Round:
                 reason = self.why_not(job.requirements, nodes)
                 if placed and reason == "insufficient_resources":
                     reason = "gang_does_not_fit"
-                return [], reason
+                return [], reason, len(placed)
             self.at[job.id] = node.id
             placed.append((job, node.id, "no_preemption"))
-        return placed, ""
+        return placed, "", len(placed)
 
     # -- preemption -----------------------------------------------------------------------
 
@@ -388,8 +411,8 @@ class _Round:
         """What may give way at all, the youngest first."""
         units: dict[tuple[str, str], Unit] = {}
         gone = {job.id for unit, _, _ in self.victims for job in unit.jobs}
-        for job in self.running:
-            if job.id in gone or job.queue not in self.protected:
+        for job in self.jobs:
+            if job.active_run is None or job.id in gone or job.queue not in self.protected:
                 continue
             key = (job.queue, f"gang {job.gang.id}" if job.gang else f"job {job.id}")
             units.setdefault(key, Unit(job.queue, [])).jobs.append(job)
@@ -397,7 +420,10 @@ class _Round:
         whole = [
             unit
             for unit in units.values()
-            if all(self._gives_way(job) and _run(job).node_id in here for job in unit.jobs)
+            if all(
+                self._gives_way(job) and _run(job).pool == self.pool and _run(job).node_id in here
+                for job in unit.jobs
+            )
         ]
         return sorted(whole, key=lambda unit: unit.key, reverse=True)
 
@@ -443,7 +469,7 @@ class _Round:
             if node is None:
                 best = None
                 for each in nodes:
-                    if not self.matches(each, job.requirements):
+                    if not (self.takes(each) and self.matches(each, job.requirements)):
                         continue
                     units = self._victims_on(each, job.requirements, head.class_.priority)
                     if units:
@@ -528,3 +554,27 @@ def model_round(
 ) -> ModelResult:
     """What a round over *jobs* and *nodes* must decide."""
     return _Round(jobs, nodes, queues, pool, config).run()
+
+
+@dataclass
+class ModelShare:
+    """What a queue of a round held at first, and up to which share it loses nothing."""
+
+    held: list[int]
+    protected: float
+    cost: Callable[[Iterable[int]], float]
+
+
+def model_shares(
+    jobs: Iterable[Job],
+    nodes: Iterable[Node],
+    queues: Mapping[str, Queue],
+    pool: str,
+    config: SchedulingConfig,
+) -> dict[str, ModelShare]:
+    """The protected share of each queue that takes part in a round."""
+    asked = _Round(jobs, nodes, queues, pool, config)
+    return {
+        queue: ModelShare(list(asked.held[queue]), share + EPSILON, asked.cost)
+        for queue, share in asked.protected.items()
+    }

@@ -6,6 +6,7 @@ from pyresched._core.drf import DominantResourceFairness, water_levels
 from pyresched._core.jobs import Diff, JobStore, Order, Reader, Snapshot, Txn
 from pyresched._core.nodeindex import EVICTED, NodeTable
 from pyresched._core.resources import ResourceVector
+from pyresched._core.round import Refused, RoundWalk
 from pyresched._core.values import Gang, Job, JobState, Outcome, Requirements, Run
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ __all__ = [
     "Order",
     "Outcome",
     "Reader",
+    "Refused",
     "Requirements",
     "ResourceVector",
+    "RoundWalk",
     "Run",
     "Snapshot",
     "Txn",

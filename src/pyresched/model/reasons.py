@@ -21,14 +21,17 @@ class ReasonCode(Enum):
     INSUFFICIENT_RESOURCES = "insufficient_resources"  # fits an empty node, not one as it is now
     EXCEEDS_EVERY_NODE = "exceeds_every_node"  # more than any node has in total
     NO_MATCHING_NODE = "no_matching_node"  # selector or taints exclude every node
+    NODES_CLOSED = "nodes_closed"  # every matching one is lost, cordoned or over-allocated
     GANG_DOES_NOT_FIT = "gang_does_not_fit"  # some members do, not all together
     GANG_EXCEEDS_POOL = "gang_exceeds_pool"  # not even on the empty pool
     GANG_INCOMPLETE = "gang_incomplete"  # not all members that have not ended are queued here
     GANG_MALFORMED = "gang_malformed"  # members disagree, or there are too many
     QUEUE_CORDONED = "queue_cordoned"
     UNKNOWN_QUEUE = "unknown_queue"
+    INVALID_WEIGHT = "invalid_weight"  # its queue's: not finite and above 0
     UNKNOWN_PRIORITY_CLASS = "unknown_priority_class"
-    NO_NODES = "no_nodes"
+    INVALID_REQUEST = "invalid_request"  # negative, or not of the resources of the configuration
+    NO_NODES = "no_nodes"  # its pool has none
     PAST_LOOKBACK = "past_lookback"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct, structs
 
@@ -87,6 +88,13 @@ class QueueShare(Struct, frozen=True, kw_only=True, gc=False):
     resulting_share: float
 
 
+@runtime_checkable
+class _Counted(Protocol):
+    """Refusals that can be counted without looking at each."""
+
+    def by_code(self) -> dict[str, int]: ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RoundResult:
     """The decisions of one pass over one pool; `scheduled`, `preempted`, `refused` are disjoint.
@@ -120,6 +128,8 @@ class RoundResult:
 
     def refused_by_code(self) -> dict[str, int]:
         """How many jobs were refused for each kind of reason, by code."""
+        if isinstance(self.refused, _Counted):
+            return self.refused.by_code()
         counts = Counter(reason.code.value for reason in self.refused.values())
         return dict(sorted(counts.items()))
 

@@ -259,7 +259,7 @@ class Attempt:
 
     def keep(self) -> None:
         """End the attempt and keep what it did: for good, or as part of the one around it."""
-        self._open().keep()
+        self._open().keep(self._mark)
         self._mark = -1
 
     def _open(self) -> NodeTable:

@@ -9,6 +9,7 @@ from pyresched.model import (
     RoundResult,
     Termination,
 )
+from pyresched.scheduling.round import QueueReader, run_round
 from pyresched.scheduling.state import RoundState
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Placement",
     "Preemption",
     "PreemptionCause",
+    "QueueReader",
     "QueueShare",
     "RoundResult",
     "RoundState",
     "Termination",
+    "run_round",
 ]
