@@ -27,7 +27,7 @@ cdef enum:
     # In `Lane.verdicts`, where 0 and more is an index of a reason.
     WAITING = -2
     PLACED = -1
-    REQUIREMENTS_KEPT = 256
+    REQUIREMENTS_KEPT = 1024
 
 
 cdef struct Reason:

@@ -13,7 +13,7 @@ that found no room. Keeps INV-R1, INV-R2, INV-R3 and INV-R7.
 """
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
@@ -252,13 +252,15 @@ cdef class RoundWalk:
 
     cdef int32_t shape_of(self, Requirements requirements) except -2:
         """The shape of *requirements*, known to us; NOWHERE if no node could be asked for it."""
-        # Equal jobs mostly share one object, which lives as long as the lanes.
-        cdef Seen *seen = &self.seen[(<uintptr_t> <void *> requirements >> 5) % REQUIREMENTS_KEPT]
+        cdef Seen *seen = &self.seen[<size_t> requirements.cached_hash % REQUIREMENTS_KEPT]
         cdef Py_ssize_t space
         cdef Shape *grown
         cdef Shape *shape
         cdef int32_t index
-        if seen.requirements == <void *> requirements:
+        # Most jobs are like one seen before; a look here saves asking the table's dict.
+        if seen.requirements == <void *> requirements or (
+            seen.requirements != NULL and alike(<Requirements> seen.requirements, requirements)
+        ):
             return seen.shape
         try:
             index = self.table.shape_of(requirements)
@@ -283,7 +285,8 @@ cdef class RoundWalk:
             else:
                 shape.priority = (<tuple> class_)[0]
                 shape.preemptible = (<tuple> class_)[1]
-        seen.requirements = <void *> requirements
+        # The table keeps its own object of that shape alive.
+        seen.requirements = <void *> <object> self.table.shape_requirements[index]
         seen.shape = index
         return index
 
@@ -867,6 +870,21 @@ cdef class RoundWalk:
         cdef Py_ssize_t r
         for r in range(self.width):
             lane.allocated[r] = saturating_add(lane.allocated[r], amounts.amounts[r])
+
+
+cdef bint alike(Requirements one, Requirements other) except -1:
+    """Whether two are equal; says no at once for most that are not."""
+    cdef Py_ssize_t r, width = one.resources.width
+    if one.cached_hash != other.cached_hash or width != other.resources.width:
+        return False
+    for r in range(width):
+        if one.resources.amounts[r] != other.resources.amounts[r]:
+            return False
+    return (
+        one.priority_class == other.priority_class
+        and (one.selector is other.selector or one.selector == other.selector)
+        and (one.tolerations is other.tolerations or one.tolerations == other.tolerations)
+    )
 
 
 cdef bint agree(Job one, Job other) except -1:

@@ -7,7 +7,7 @@ hold; called once for each kind of candidate that found no room. Keeps INV-R4, I
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyresched._core import Job, NodeTable, RoundWalk, Run
 from pyresched.fairness import DominantResourceFairness
@@ -33,37 +33,42 @@ _AGE: Final = attrgetter("age")
 class Unit:
     """Runs that give way together: a lone one, or all those of a gang."""
 
+    __slots__ = ("age", "gave_way", "holds", "holds_on", "jobs", "priority", "queue")
+
     def __init__(self, jobs: Iterable[Job]) -> None:
         self.jobs: Final = tuple(sorted(jobs, key=attrgetter("id")))
+        runs = [(run_of(job), job) for job in self.jobs]
         self.queue: Final = self.jobs[0].queue
-        self.priority: Final = max(run_of(job).priority for job in self.jobs)
-
-    @cached_property
-    def age(self) -> tuple[int, int, JobId]:
-        """Orders units, the oldest first. A gang is as old as its oldest run."""
-        return min((run_of(job).leased_at, job.submitted_at, job.id) for job in self.jobs)
-
-    @cached_property
-    def holds(self) -> ResourceVector:
-        """What all its runs hold."""
-        first, *others = (job.requirements.resources for job in self.jobs)
-        return sum(others, start=first)
-
-    def holds_on(self, node_id: NodeId) -> ResourceVector:
-        """What its runs on one node hold; it has at least one there."""
-        first, *others = (
-            job.requirements.resources for job in self.jobs if run_of(job).node_id == node_id
-        )
-        return sum(others, start=first)
+        self.priority: Final = max(run.priority for run, _ in runs)
+        # Orders units, the oldest first. A gang is as old as its oldest run.
+        self.age: Final = min((run.leased_at, job.submitted_at, job.id) for run, job in runs)
+        self.holds_on: Final[dict[NodeId, ResourceVector]] = {}
+        for run, job in runs:
+            held = self.holds_on.get(run.node_id)
+            here = job.requirements.resources
+            self.holds_on[run.node_id] = here if held is None else held + here
+        first, *others = self.holds_on.values()
+        self.holds: Final = sum(others, start=first)
+        self.gave_way = False
 
 
-class _Victim:
-    """A unit that gave way on a node to a job."""
+class _Victim(NamedTuple):
+    """A unit that gives way on a node to a job."""
 
-    def __init__(self, unit: Unit, node_id: NodeId, for_job: Job) -> None:
-        self.unit = unit
-        self.node_id = node_id
-        self.for_job = for_job
+    unit: Unit
+    node_id: NodeId
+    for_job: Job
+
+
+class _Tally:
+    """What the units so far would free on one node, and what they would cost their queues."""
+
+    __slots__ = ("held", "room", "taken")
+
+    def __init__(self, room: ResourceVector) -> None:
+        self.room = room
+        self.held: dict[QueueName, ResourceVector] = {}
+        self.taken: list[Unit] = []
 
 
 def run_of(job: Job) -> Run:
@@ -96,8 +101,10 @@ class RoomMaker:
         self._protected_fraction = protected_fraction
         self._members_of = members_of
         self._victims: list[_Victim] = []
-        self._offered: dict[JobId, Job] | None = None
-        self._units: dict[JobId, Unit | None] = {}
+        self._begun = False
+        self._protected: Mapping[QueueName, float] = {}
+        self._held: dict[QueueName, ResourceVector] = {}
+        self._offered: dict[JobId, Job] = {}
 
     def __call__(
         self,
@@ -110,12 +117,11 @@ class RoomMaker:
 
         *avoid* are (node index, rank) pairs, *only* the node indices that may be used at all.
         """
-        if self._offered is None:
-            self._offer()
+        if not self._begun:
+            self._begin()
         if not self._offered:
             return None
         lost = len(self._victims)
-        held = dict(self._held)
         mark = self._table.begin()
         placed = []
         for job in jobs:
@@ -126,8 +132,7 @@ class RoomMaker:
                 cleared = self._clear_a_node(job, priority, dict(avoid), only)
                 if cleared is None:
                     self._table.undo(mark)
-                    self._held = held
-                    del self._victims[lost:]
+                    self._forget(lost)
                     return None
                 node_id, method = cleared, Method.FAIR_SHARE
             self._table.bind(job.id, job.requirements, node_id, priority, False)  # noqa: FBT003
@@ -137,7 +142,7 @@ class RoomMaker:
             self._walk.lose(victim.unit.queue, victim.unit.holds)
         # A gang that gave way later may have made an earlier victim needless.
         self._spare(self._victims[lost:])
-        self._offer()
+        self._withdraw(self._victims[lost:])
         return placed
 
     def preemptions(self) -> tuple[Preemption, ...]:
@@ -162,45 +167,54 @@ class RoomMaker:
 
     # --- what may give way ------------------------------------------------------------------
 
-    @cached_property
-    def _protected(self) -> Mapping[QueueName, float]:
-        return protected_shares(self._walk.standings(), self._fairness, self._protected_fraction)
-
-    @cached_property
-    def _held(self) -> dict[QueueName, ResourceVector]:
-        return {queue: held for queue, _, held, *_ in self._walk.standings()}
-
-    def _above(self, queue: QueueName, held: ResourceVector) -> bool:
-        """Whether *queue* holds more than its protected share."""
-        return self._fairness.unweighted_cost(held) > self._protected[queue] + _EPSILON
-
-    def _offer(self) -> None:
-        """Look up, and tell the walk, which runs could give way from now on."""
-        gone = {job.id for victim in self._victims for job in victim.unit.jobs}
+    def _begin(self) -> None:
+        """Work out the shares, and offer the runs of queues that are above theirs."""
+        self._begun = True
+        standings = self._walk.standings()
+        self._protected = protected_shares(standings, self._fairness, self._protected_fraction)
+        self._held = {queue: held for queue, _, held, *_ in standings}
         self._offered = {
             job.id: job
             for queue, held in self._held.items()
             if self._above(queue, held)
             for job in self._walk.runs_that_may_give_way(queue)
-            if job.id not in gone
         }
         self._walk.offer(list(self._offered))
 
-    def _unit_of(self, job: Job) -> Unit | None:
-        """What gives way with *job*, or None if not all of it may."""
-        if job.id not in self._units:
+    def _above(self, queue: QueueName, held: ResourceVector) -> bool:
+        """Whether *held* is more than the protected share of *queue*."""
+        return self._fairness.unweighted_cost(held) > self._protected[queue] + _EPSILON
+
+    def _withdraw(self, victims: Iterable[_Victim]) -> None:
+        """Offer the runs of *victims* no longer, nor those of queues that are now at their share."""
+        for victim in victims:
+            for job in victim.unit.jobs:
+                del self._offered[job.id]
+        for queue in {victim.unit.queue for victim in victims}:
+            if not self._above(queue, self._held[queue]):
+                for job in self._walk.runs_that_may_give_way(queue):
+                    self._offered.pop(job.id, None)
+        self._walk.offer(list(self._offered))
+
+    @cached_property
+    def _line(self) -> list[Unit]:
+        """All that was offered at first and may go whole, the youngest first."""
+        units = []
+        gangs = set()
+        for job in self._offered.values():
             jobs = [job]
             if job.gang is not None:
+                if (job.queue, job.gang.id) in gangs:
+                    continue
+                gangs.add((job.queue, job.gang.id))
                 members = self._members_of(job.queue, job.gang.id)
                 jobs = [member for member in members if member.active_run is not None]
-            assert self._offered is not None
-            whole = all(
+            if all(
                 member.id in self._offered and self._table.node_of(member.id) is not None
                 for member in jobs
-            )
-            unit = Unit(jobs) if whole else None
-            self._units.update((member.id, unit) for member in jobs)
-        return self._units[job.id]
+            ):
+                units.append(Unit(jobs))
+        return sorted(units, key=_AGE, reverse=True)
 
     # --- victims ----------------------------------------------------------------------------
 
@@ -212,65 +226,65 @@ class RoomMaker:
         Of the nodes where that is possible: not one to be avoided if another will do, then
         that whose oldest victim is the youngest, then that with the fewest victims.
         """
-        best: tuple[tuple[int, _Youngest, int, int], list[Unit]] | None = None
+        by_rank: dict[int, list[int]] = {}
         for node in self._walk.reach(job.requirements, only):
-            units = self._victims_on(node, job.requirements.resources, priority)
-            if units:
-                oldest = min(unit.age for unit in units)
-                order = (ranks.get(node, 0), _Youngest(oldest), len(units), node)
-                if best is None or order < best[0]:
-                    best = (order, units)
-        if best is None:
-            return None
-        (*_, node), units = best
-        node_id = self._table.node_ids[node]
-        for unit in units:
-            for member in unit.jobs:
-                self._table.unbind(member.id)
-            self._held[unit.queue] -= unit.holds
-            self._victims.append(_Victim(unit, node_id, job))
-        return node_id
+            by_rank.setdefault(ranks.get(node, 0), []).append(node)
+        for _, nodes in sorted(by_rank.items()):
+            found = self._first_to_fit(job.requirements.resources, priority, nodes)
+            if found is not None:
+                node_id, units = found
+                for unit in units:
+                    for member in unit.jobs:
+                        self._table.unbind(member.id)
+                    unit.gave_way = True
+                    self._held[unit.queue] -= unit.holds
+                    self._victims.append(_Victim(unit, node_id, job))
+                return node_id
+        return None
 
-    def _victims_on(self, node: int, wanted: ResourceVector, priority: int) -> list[Unit]:
-        """The units that must go for *wanted* to fit on *node*, the youngest first, or none.
+    def _first_to_fit(
+        self, wanted: ResourceVector, priority: int, nodes: Iterable[int]
+    ) -> tuple[NodeId, list[Unit]] | None:
+        """The node where *wanted* fits first if units go one by one, the youngest first.
 
-        None of them could be spared.
+        With the units that must go there, the youngest first; none of them could be spared.
         """
-        assert self._offered is not None
-        node_id = self._table.node_ids[node]
-        units = {
-            unit
-            for job_id in self._table.bound(node)
-            if job_id in self._offered
-            and (unit := self._unit_of(self._offered[job_id])) is not None
-            and unit.priority <= priority
+        tallies = {
+            self._table.node_ids[node]: _Tally(self._table.amounts(node, 0)) for node in nodes
         }
-        room = self._table.amounts(node, 0)
-        taken: list[Unit] = []
-        left: dict[QueueName, ResourceVector] = {}
-        for unit in sorted(units, key=_AGE, reverse=True):
-            held = left.get(unit.queue, self._held[unit.queue])
-            if not self._above(unit.queue, held):
+        for unit in self._line:
+            if unit.gave_way or unit.priority > priority:
                 continue
-            left[unit.queue] = held - unit.holds
-            room += unit.holds_on(node_id)
-            taken.append(unit)
-            if wanted.fits_in(room):
-                break
-        else:
-            return []
-        for unit in sorted(taken, key=_AGE):
-            without = room - unit.holds_on(node_id)
-            if wanted.fits_in(without):
-                room = without
-                taken.remove(unit)
-        return taken
+            fitting = []
+            for node_id, holds in unit.holds_on.items():
+                tally = tallies.get(node_id)
+                if tally is None:
+                    continue
+                held = tally.held.get(unit.queue, self._held[unit.queue])
+                if not self._above(unit.queue, held):
+                    continue
+                tally.held[unit.queue] = held - unit.holds
+                tally.room += holds
+                tally.taken.append(unit)
+                if wanted.fits_in(tally.room):
+                    fitting.append((node_id, _needed(wanted, node_id, tally)))
+            if fitting:
+                return min(fitting, key=lambda found: (len(found[1]), found[0]))
+        return None
+
+    def _forget(self, lost: int) -> None:
+        """Take back the victims from index *lost* on, as the table has done."""
+        for victim in self._victims[lost:]:
+            victim.unit.gave_way = False
+            self._held[victim.unit.queue] += victim.unit.holds
+        del self._victims[lost:]
 
     def _spare(self, victims: Iterable[_Victim]) -> None:
         """Take back the preemption of each whose room is free, the oldest first."""
         for victim in sorted(victims, key=attrgetter("unit.age")):
             if self._returns(victim.unit):
                 self._victims.remove(victim)
+                victim.unit.gave_way = False
                 self._held[victim.unit.queue] += victim.unit.holds
                 self._walk.regain(victim.unit.queue, victim.unit.holds)
 
@@ -288,16 +302,12 @@ class RoomMaker:
         return True
 
 
-class _Youngest:
-    """An age that comes first when it is the youngest."""
-
-    def __init__(self, age: tuple[int, int, JobId]) -> None:
-        self._age = age
-
-    def __lt__(self, other: "_Youngest") -> bool:
-        return self._age > other._age
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Youngest) and self._age == other._age
-
-    __hash__ = None  # type: ignore[assignment]
+def _needed(wanted: ResourceVector, node_id: NodeId, tally: _Tally) -> list[Unit]:
+    """The units of *tally* without those that need not go, where the oldest are spared first."""
+    room, needed = tally.room, list(tally.taken)
+    for unit in sorted(tally.taken, key=_AGE):
+        without = room - unit.holds_on[node_id]
+        if wanted.fits_in(without):
+            room = without
+            needed.remove(unit)
+    return needed
