@@ -77,8 +77,9 @@ cdef class History:
     cdef size_t ghosts
     cdef list owners
     cdef void *gate
-    cdef unsigned long writer
-    cdef bint writing
+    cdef void *edit       # the writer's, borrowed; NULL: nobody writes
+    cdef object thread    # that it was begun in
+    cdef double since     # by time.monotonic()
 
     cdef int keep(self, object owner) except -1
     cdef int begin(self, Edit edit, object timeout) except -1
@@ -89,6 +90,8 @@ cdef class History:
     cdef Pin *pin(self) except NULL
     cdef void unpin(self, Pin *pin) noexcept
     cdef int _wait_for_gate(self, object timeout) except -1
+    cdef int _forsake_the_dead(self) except -1
+    cdef void _open_gate(self) noexcept
     cdef bint _bury(self, Pin *pin) noexcept
 
 

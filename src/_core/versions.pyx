@@ -8,6 +8,7 @@ docs/hamt.md. Everything here that is not marked nogil is called with the GIL.
 
 import threading
 import time
+import warnings
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
@@ -23,12 +24,11 @@ cdef extern from "pythread.h" nogil:
     int PyThread_acquire_lock(void *, int wait)
     int PyThread_acquire_lock_timed(void *, long long microseconds, int interruptible)
     void PyThread_release_lock(void *)
-    unsigned long PyThread_get_thread_ident()
 
 
 PRIVATE_STAMP = <uint64_t> 1 << (STAMP_BITS - 1)
 
-# Waiting writers look for signals and for the end of their time this often.
+# Waiting writers look for signals, for a dead writer and for the end of their time this often.
 cdef long long NAP_US = 50_000
 
 cdef int64_t failures_after = -1
@@ -157,19 +157,19 @@ cdef class History:
         return 0
 
     cdef int _wait_for_gate(self, object timeout) except -1:
-        cdef unsigned long me = PyThread_get_thread_ident()
         cdef long long nap
         cdef int got
-        if self.writing and self.writer == me:
+        if self.edit != NULL and self.thread is threading.current_thread():
             raise WriterBusy(
                 f"this thread has a transaction open since version {self.version}; "
                 "commit or abort it first"
             )
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
+            self._forsake_the_dead()
             nap = NAP_US
             if deadline is not None:
-                nap = min(nap, max(<long long> 0, <long long> ((deadline - time.monotonic()) * 1e6)))
+                nap = <long long> (min(NAP_US, max(0.0, (deadline - time.monotonic()) * 1e6)))
             with nogil:
                 got = PyThread_acquire_lock_timed(self.gate, nap, 1)
             if got == 1:
@@ -177,25 +177,43 @@ cdef class History:
             PyErr_CheckSignals()
             if deadline is not None and time.monotonic() >= deadline:
                 break
-        name = f"{self.writer} (ended)"
-        for thread in threading.enumerate():
-            if thread.ident == self.writer:
-                name = thread.name
+        name = "another" if self.thread is None else self.thread.name
         raise WriterBusy(
-            f"thread {name} has been writing since version {self.version}; "
-            f"waited {timeout} s: wait longer or end its transaction"
+            f"thread {name} has been writing for {max(0.0, time.monotonic() - self.since):.3f} s, "
+            f"since version {self.version}; waited {timeout} s: wait longer or end its transaction"
         )
+
+    cdef int _forsake_the_dead(self) except -1:
+        """Abort the writer if its thread has ended: nobody else would."""
+        if self.edit == NULL or self.thread.is_alive():
+            return 0
+        name = self.thread.name
+        self.abort(<Edit> self.edit)
+        warnings.warn(
+            f"thread {name} ended with a transaction open: aborted", ResourceWarning, stacklevel=1)
+        return 0
+
+    cdef void _open_gate(self) noexcept:
+        self.edit = NULL
+        self.thread = None
+        PyThread_release_lock(self.gate)
 
     cdef int begin(self, Edit edit, object timeout) except -1:
         """Make *edit* the writer. Waits *timeout* seconds (None: for ever), then WriterBusy."""
         assert edit.state == EDIT_CLOSED, "an edit is begun once"
+        thread = threading.current_thread()
         if not PyThread_acquire_lock(self.gate, 0):
             self._wait_for_gate(timeout)
-        self.writing = True
-        self.writer = PyThread_get_thread_ident()
+        self.edit = <void *> edit
+        self.thread = thread
         edit.log.stamp = self.version + 1
         edit.log.private_ = False
         edit.state = EDIT_OPEN
+        try:
+            self.since = time.monotonic()
+        except MemoryError:
+            self.abort(edit)
+            raise
         return 0
 
     cdef int begin_private(self, Edit edit) except -1:
@@ -249,8 +267,7 @@ cdef class History:
                     count += 1
         forget_all(log)
         edit.state = EDIT_CLOSED
-        self.writing = False
-        PyThread_release_lock(self.gate)
+        self._open_gate()
         if count:
             # Reclaiming may run a user's code, which may use this very edit again.
             log.retired = NULL
@@ -272,8 +289,7 @@ cdef class History:
         forget_all(log)
         edit.state = EDIT_CLOSED
         if not log.private_:
-            self.writing = False
-            PyThread_release_lock(self.gate)
+            self._open_gate()
         log.fresh = NULL
         log.fresh_capacity = 0
         for i in range(count):
