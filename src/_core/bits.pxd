@@ -2,8 +2,9 @@
 # Bit tricks and the keyed hash that the native structures share.
 #
 # There is no bits.pyx: each module that cimports this gets its own inline copy. Nothing here
-# allocates, raises or touches Python.
-from libc.stdint cimport uint8_t, uint32_t, uint64_t, uintptr_t
+# allocates, and only `whole` raises or touches Python.
+from cpython.number cimport PyNumber_Index
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 cdef extern from *:
     """
@@ -11,17 +12,18 @@ cdef extern from *:
     #define PYRESCHED_BITS
     #if defined(__GNUC__)
       #define pyresched_prefetch(p) __builtin_prefetch(p)
-      #define pyresched_load_pointer(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-      #define pyresched_store_pointer(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
     #else
       #define pyresched_prefetch(p) ((void) (p))
-      #define pyresched_load_pointer(p) (*(p))
-      #define pyresched_store_pointer(p, v) ((void) (*(p) = (v)))
     #endif
     #endif
     """
     # A hint; wrong addresses are harmless.
     void prefetch "pyresched_prefetch"(const void *address) noexcept nogil
+
+
+cdef inline int64_t whole(object value) except? -1:
+    """*value* as an int64; TypeError unless it is a whole number, OverflowError outside int64."""
+    return <int64_t> value if type(value) is int else <int64_t> PyNumber_Index(value)
 
 
 cdef inline uint64_t rotated(uint64_t word, int by) noexcept nogil:

@@ -52,5 +52,7 @@ cdef int hamt_diff(const Maps *maps, const Hamt *old, const Hamt *new,
 cdef void changes_free(Changes *changes) noexcept nogil
 # Give back every node of this version; its owner ends and nobody reads another.
 cdef void hamt_free(Maps *maps, Hamt *map_) noexcept nogil
+# Add the nodes of this version to *meter*.
+cdef void hamt_measure(const Hamt *map_, Meter *meter) noexcept nogil
 # Every breach of the shape as a sentence: bucket placement, counts, sizes.
 cdef list hamt_breaches(const Maps *maps, const Hamt *map_)

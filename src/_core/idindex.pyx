@@ -3,7 +3,8 @@
 
 An entry is a slot of the id column, written once: an update takes a new slot, so that a
 difference of two versions is a difference of slots. Relies on hamt, ids and versions; keeps that
-a snapshot never changes, an aborted transaction leaves no trace, and no order follows the hash.
+a snapshot never changes (INV-N1), an aborted transaction leaves no trace (INV-N2) and no order
+follows the hash (INV-N7).
 """
 
 import warnings
@@ -15,15 +16,18 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from pyresched._core.bits cimport whole
 from pyresched._core.hamt cimport (
     Changes, Hamt, Maps, changes_free, hamt_breaches, hamt_diff, hamt_find, hamt_find_many,
-    hamt_free, hamt_put, hamt_remove, hamt_slots, maps_init,
+    hamt_free, hamt_measure, hamt_put, hamt_remove, hamt_slots, maps_init,
 )
 from pyresched._core.ids cimport (
     NOWHERE, Entry, IdColumn, Key, born, entry_at, read_key, retire_slot, slot_id, sort_slots,
     take_slot,
 )
-from pyresched._core.versions cimport Edit, EditLog, History, allocation_fails, make_room
+from pyresched._core.versions cimport (
+    Edit, EditLog, History, Meter, allocation_fails, make_room,
+)
 
 from pyresched.errors import TxnClosed
 
@@ -121,7 +125,7 @@ cdef int64_t *read_values(object sequence, Py_ssize_t count, int64_t *few) excep
             for value in items:
                 if i == count:
                     raise ValueError("the values changed in length meanwhile")
-                values[i] = value
+                values[i] = whole(value)
                 i += 1
             if i < count:
                 raise ValueError("the values changed in length meanwhile")
@@ -166,7 +170,7 @@ cdef class IdIterator:
 
     def __next__(self):
         cdef uint32_t slot
-        if self.next_ == self.reader.map.count:
+        if self.reader is None or self.next_ == self.reader.map.count:
             raise StopIteration
         slot = self.slots[self.next_]
         self.next_ += 1
@@ -174,9 +178,6 @@ cdef class IdIterator:
         if not self.with_values:
             return id_
         return id_, entry_at(&self.reader.index.ids.column, slot).value
-
-    def __length_hint__(self):
-        return self.reader.map.count - self.next_
 
 
 cdef IdIterator walk(IdReader reader, bint with_values):
@@ -199,6 +200,10 @@ cdef list sorted_ids(IdIndex index, uint32_t *slots, size_t count):
 @cython.no_gc
 cdef class IdReader:
     """What a snapshot and a transaction have in common: the reads."""
+
+    def __cinit__(self):
+        # Until the snapshot or the transaction is made whole.
+        self.closed = True
 
     cdef int _check(self) except -1:
         if self.closed:
@@ -291,6 +296,7 @@ cdef class IdSnapshot(IdReader):
         self.pin = index.history.pin()
         self.index = index
         self.map = index.published
+        self.closed = False
 
     def __dealloc__(self):
         if self.pin != NULL:
@@ -353,6 +359,14 @@ cdef class IdSnapshot(IdReader):
         finally:
             changes_free(&changes)
 
+    def memory(self):
+        """What this version alone needs: `nodes` and `node_bytes` of the map. Visits them all."""
+        cdef Meter meter
+        meter.nodes = 0
+        meter.bytes = 0
+        hamt_measure(&self.map, &meter)
+        return {"nodes": meter.nodes, "node_bytes": meter.bytes}
+
     def __repr__(self):
         return f"<IdSnapshot of version {self.version}: {self.map.count} ids>"
 
@@ -367,7 +381,6 @@ cdef class IdTxn(IdReader):
     """
 
     def __cinit__(self, IdIndex index not None, timeout):
-        self.closed = True
         self.index = index
         self.edit = Edit(index.history, index)
         index.history.begin(self.edit, timeout)
@@ -391,12 +404,13 @@ cdef class IdTxn(IdReader):
             else:
                 self.abort()
 
-    def set(self, id, int64_t value):
+    def set(self, id, value):
         """Let *id* lead to *value* (an int64). Raises as `get` does, and OverflowError."""
         cdef Key key
+        cdef int64_t number = whole(value)
         self._check()
         read_key(&self.index.ids.column, id, &key)
-        put(self.index, &self.map, &self.edit.log, &key, value)
+        put(self.index, &self.map, &self.edit.log, &key, number)
 
     def set_many(self, ids, values):
         """Let each of *ids* lead to the value at its place; of equal ids the last one counts.
@@ -524,15 +538,16 @@ cdef class IdIndex:
         """The current version."""
         return IdSnapshot.__new__(IdSnapshot, self)
 
-    def set(self, id, int64_t value):
+    def set(self, id, value):
         """One `IdTxn.set` as a version of its own; its number."""
         cdef Key key
         cdef Hamt working
+        cdef int64_t number = whole(value)
         read_key(&self.ids.column, id, &key)
         self.history.begin(self.single, None)
         working = self.published
         try:
-            put(self, &working, &self.single.log, &key, value)
+            put(self, &working, &self.single.log, &key, number)
             self.history.prepare(self.single)
         except:  # noqa: E722
             self.history.abort(self.single)

@@ -2,8 +2,8 @@
 """Ids by slot: each id is kept once, as 128 bits where it is a ULID, a UUID or short.
 
 Owns slots and the text of long ids; a slot goes back through the edit that took it or the dead
-lists (see versions). The order of ids is that of their UTF-8 bytes, never that of the hash,
-whose seed is drawn for each process.
+lists (see versions; keeps INV-N8). The order of ids is that of their UTF-8 bytes, never that of
+the hash, whose seed is drawn for each process.
 """
 
 import os

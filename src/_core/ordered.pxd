@@ -65,5 +65,7 @@ cdef int tree_diff(const Trees *trees, const Tree *old, const Tree *new, ItemVis
                    void *context) except -1
 # Give back every node of this version; its owner ends and nobody reads another.
 cdef void tree_free(Trees *trees, Tree *tree) noexcept nogil
+# Add the nodes of this version to *meter*.
+cdef void tree_measure(const Tree *tree, Meter *meter) noexcept nogil
 # Every breach of the shape as a sentence: order, fill, height, separators, count.
 cdef list tree_breaches(const Trees *trees, const Tree *tree)

@@ -3,9 +3,9 @@
 
 Owns its nodes through the edit that made them (see versions); many trees share one `Trees`.
 Every step of a change leaves a valid tree, so an allocation that fails costs nothing but the
-change itself. INV: items ascend, nodes are a quarter full but on the right edge, all leaves are
-at one level, a separator *is* the smallest item below it (never a stale copy: its slot may be
-somebody else's by now).
+change itself. Keeps INV-N5: items ascend, nodes are a quarter full but on the right edge, all
+leaves are at one level, a separator *is* the smallest item below it (never a stale copy: its
+slot may be somebody else's by now).
 """
 
 cimport cython
@@ -610,6 +610,22 @@ cdef void tree_free(Trees *trees, Tree *tree) noexcept nogil:
         free_below(trees, tree.root)
     tree.root = NULL
     tree.count = 0
+
+
+cdef void measure_below(void *node, Meter *meter) noexcept nogil:
+    cdef uint32_t i
+    meter.nodes += 1
+    if (<Head *> node).level == 0:
+        meter.bytes += leaf_size((<Head *> node).capacity)
+        return
+    meter.bytes += sizeof(Inner)
+    for i in range((<Head *> node).count):
+        measure_below((<Inner *> node).child[i], meter)
+
+
+cdef void tree_measure(const Tree *tree, Meter *meter) noexcept nogil:
+    if tree.root != NULL:
+        measure_below(tree.root, meter)
 
 
 cdef tuple shown(const Item *item):

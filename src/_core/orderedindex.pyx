@@ -2,7 +2,7 @@
 """`OrderedIndex`: a persistent map from an order key to an integer, by itself.
 
 Keys are tuples of one to three int64, all of one length. Relies on ordered and versions; keeps
-that a snapshot never changes and an aborted transaction leaves no trace.
+that a snapshot never changes (INV-N1) and an aborted transaction leaves no trace (INV-N2).
 """
 
 import warnings
@@ -12,11 +12,12 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
+from pyresched._core.bits cimport whole
 from pyresched._core.ordered cimport (
     Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek, tree_breaches, tree_diff,
-    tree_find, tree_first, tree_free, tree_last, tree_put, tree_remove, trees_init,
+    tree_find, tree_first, tree_free, tree_last, tree_measure, tree_put, tree_remove, trees_init,
 )
-from pyresched._core.versions cimport Edit, EditLog, History, allocation_fails
+from pyresched._core.versions cimport Edit, EditLog, History, Meter, allocation_fails
 
 from pyresched.errors import TxnClosed
 
@@ -40,9 +41,9 @@ cdef int read_item(OrderedIndex index, object key, Item *item) except -1:
             raise ValueError(f"the keys of this index have {index.width} parts, got {width}")
         if not 1 <= width <= MAX_WIDTH:
             raise ValueError(f"an order key has 1 to {MAX_WIDTH} parts, got {width}")
-    item.k0 = (<tuple> key)[0]
-    item.k1 = (<tuple> key)[1] if width > 1 else 0
-    item.k2 = (<tuple> key)[2] if width > 2 else 0
+    item.k0 = whole((<tuple> key)[0])
+    item.k1 = whole((<tuple> key)[1]) if width > 1 else 0
+    item.k2 = whole((<tuple> key)[2]) if width > 2 else 0
     item.value = 0
     # All parts are good: the first key decides for the others.
     index.width = <int> width
@@ -100,7 +101,7 @@ cdef Item *read_items(OrderedIndex index, object keys, object values, Py_ssize_t
             if column is not None:
                 items[i].value = column[i]
             elif wanted is not None:
-                items[i].value = wanted[i]
+                items[i].value = whole(wanted[i])
     except:  # noqa: E722
         free(items)
         index.width = width
@@ -176,6 +177,10 @@ cdef OrderedIterator walk(OrderedSnapshot snapshot, object start, int what):
 cdef class OrderedReader:
     """What a snapshot and a transaction have in common: the reads."""
 
+    def __cinit__(self):
+        # Until the snapshot or the transaction is made whole.
+        self.closed = True
+
     cdef int _check(self) except -1:
         if self.closed:
             raise TxnClosed("the transaction has ended; open another one, or take a snapshot")
@@ -250,6 +255,7 @@ cdef class OrderedSnapshot(OrderedReader):
         self.pin = index.history.pin()
         self.index = index
         self.tree = index.published
+        self.closed = False
 
     def __dealloc__(self):
         if self.pin != NULL:
@@ -293,6 +299,14 @@ cdef class OrderedSnapshot(OrderedReader):
         tree_diff(&self.index.trees, &older.tree, &self.tree, list_change, &listed)
         return changed, added, removed
 
+    def memory(self):
+        """What this version alone needs: `nodes` and `node_bytes`. Visits them all."""
+        cdef Meter meter
+        meter.nodes = 0
+        meter.bytes = 0
+        tree_measure(&self.tree, &meter)
+        return {"nodes": meter.nodes, "node_bytes": meter.bytes}
+
     def __repr__(self):
         return f"<OrderedSnapshot of version {self.version}: {self.tree.count} keys>"
 
@@ -307,7 +321,6 @@ cdef class OrderedTxn(OrderedReader):
     """
 
     def __cinit__(self, OrderedIndex index not None, timeout):
-        self.closed = True
         self.index = index
         self.edit = Edit(index.history, index)
         index.history.begin(self.edit, timeout)
@@ -331,13 +344,14 @@ cdef class OrderedTxn(OrderedReader):
             else:
                 self.abort()
 
-    def add(self, key, int64_t value):
+    def add(self, key, value):
         """Put *value* (an int64) under *key*, in the place of the one that is there, if any.
         Whether the key is new. Raises as `get` does."""
         cdef Item item
-        self._check()
         read_item(self.index, key, &item)
-        item.value = value
+        item.value = whole(value)
+        # Asking for an integer may have run code that ended this transaction.
+        self._check()
         return tree_put(&self.index.trees, &self.tree, &self.edit.log, &item, NULL) == 1
 
     def add_many(self, keys, values):
@@ -472,13 +486,13 @@ cdef class OrderedIndex:
         """The current version."""
         return OrderedSnapshot.__new__(OrderedSnapshot, self)
 
-    def add(self, key, int64_t value):
+    def add(self, key, value):
         """One `OrderedTxn.add` as a version of its own. Whether the key is new."""
         cdef Item item
         cdef Tree working
         cdef int new
         read_item(self, key, &item)
-        item.value = value
+        item.value = whole(value)
         self.history.begin(self.single, None)
         working = self.published
         try:

@@ -38,6 +38,8 @@ cdef void *page_write(Pages *pages, Paged *array, EditLog *log, uint32_t row) ex
 # Each row that differs between the two, in ascending order.
 cdef int pages_diff(const Pages *pages, const Paged *old, const Paged *new,
                     RowVisitor visit, void *context) except -1
+# Add the nodes of this version to *meter*.
+cdef void pages_measure(const Pages *pages, const Paged *array, Meter *meter) noexcept nogil
 # Give back every node of this version; its owner ends and nobody reads another.
 cdef void pages_free(Pages *pages, Paged *array) noexcept nogil
 

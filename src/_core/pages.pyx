@@ -192,6 +192,24 @@ cdef int pages_diff(const Pages *pages, const Paged *old, const Paged *new,
     return diff_node(pages, old.root, old.height, new.root, new.height, 0, visit, context)
 
 
+cdef void measure_node(const Pages *pages, void *node, uint32_t height,
+                       Meter *meter) noexcept nogil:
+    cdef uint32_t i
+    if node == NULL:
+        return
+    meter.nodes += 1
+    if height == 0:
+        meter.bytes += page_size(pages)
+        return
+    meter.bytes += sizeof(Directory)
+    for i in range(RADIX_WAYS):
+        measure_node(pages, (<Directory *> node).child[i], height - 1, meter)
+
+
+cdef void pages_measure(const Pages *pages, const Paged *array, Meter *meter) noexcept nogil:
+    measure_node(pages, array.root, array.height, meter)
+
+
 cdef void free_node(Pages *pages, void *node, uint32_t height, bint objects) noexcept nogil:
     cdef uint32_t i
     if node == NULL:

@@ -3,7 +3,8 @@
 
 Owns the writer's gate, the pins of readers and the dead lists; knows nothing of the structures,
 which give it pairs of a pointer and a function that reclaims. Definitions and invariants:
-docs/hamt.md. Everything here that is not marked nogil is called with the GIL.
+docs/hamt.md. Everything here that is not marked nogil is called with the GIL. Keeps INV-N3
+(a commit is seen whole) and INV-N4 (what was superseded goes once, when no version sees it).
 """
 
 import threading

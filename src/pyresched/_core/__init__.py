@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING
 
 from pyresched._core.drf import DominantResourceFairness, water_levels
+from pyresched._core.idindex import IdIndex, IdSnapshot, IdTxn
 from pyresched._core.jobs import Diff, JobStore, Order, Reader, Snapshot, Txn
 from pyresched._core.nodeindex import EVICTED, NodeTable
+from pyresched._core.orderedindex import OrderedIndex, OrderedSnapshot, OrderedTxn
 from pyresched._core.resources import ResourceVector
 from pyresched._core.round import Refused, RoundWalk
 from pyresched._core.values import Gang, Job, JobState, Outcome, Requirements, Run
@@ -17,11 +19,17 @@ __all__ = [
     "Diff",
     "DominantResourceFairness",
     "Gang",
+    "IdIndex",
+    "IdSnapshot",
+    "IdTxn",
     "Job",
     "JobState",
     "JobStore",
     "NodeTable",
     "Order",
+    "OrderedIndex",
+    "OrderedSnapshot",
+    "OrderedTxn",
     "Outcome",
     "Reader",
     "Refused",

@@ -1,0 +1,1 @@
+# Maps from id to slot, for other native modules: nothing here is for Python.

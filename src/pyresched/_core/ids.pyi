@@ -1,0 +1,9 @@
+from typing import final
+
+@final
+class IdColumn:
+    def __new__(
+        cls, *, seed: tuple[int, int] | None = None, bits: int = 32, limit: int = 4294967295
+    ) -> IdColumn: ...
+    def __len__(self) -> int: ...
+    def memory(self) -> dict[str, int]: ...

@@ -1,0 +1,1 @@
+# B+trees, for other native modules: nothing here is for Python.

@@ -1,0 +1,1 @@
+# Paged arrays, for other native modules: nothing here is for Python.
