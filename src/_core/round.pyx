@@ -186,6 +186,7 @@ cdef class RoundWalk:
     def add_queue(self, str queue not None, double weight, list jobs not None, str closed=None):
         """Add the queued *jobs* of *queue* in their order.
 
+        A queue of weight 0 takes no part: its jobs must be closed, its runs never give way.
         *closed*, one of `CODES`, refuses them all: they are not looked at and ask for nothing.
         """
         cdef Lane lane = Lane(queue, weight, jobs, self.width)
@@ -195,6 +196,8 @@ cdef class RoundWalk:
         cdef const int64_t *request
         if self.lanes and (<Lane> self.lanes[len(self.lanes) - 1]).queue >= queue:
             raise ValueError("queues must be added in ascending order of their names")
+        if closed is None and not weight > 0:
+            raise ValueError(f"queue {queue!r} of weight {weight} must be closed")
         self.lanes.append(lane)
         self.lane_by_queue[queue] = lane
         if closed is not None:
@@ -778,8 +781,7 @@ cdef class RoundWalk:
     def standings(self):
         """[(queue, weight, held at first, asked for, held now)] of the queues that take part.
 
-        A queue takes part if it holds something or has jobs here, and is neither unknown nor of
-        a weight that cannot be used.
+        A queue takes part if it has a weight and holds something or has jobs here.
         """
         cdef Lane lane
         cdef list found = []

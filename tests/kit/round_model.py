@@ -4,6 +4,7 @@ Every look-up is a scan and every order a sort over whole values, written from d
 sharing no code with `pyresched.scheduling`, the job db or the node db.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,6 +73,8 @@ def _run(job: Job) -> Any:
 def _amounts(jobs: Iterable[Job], width: int) -> list[int]:
     total = [0] * width
     for job in jobs:
+        if len(job.requirements.resources) != width or job.requirements.resources.has_negative:
+            continue
         for i, amount in enumerate(job.requirements.resources):
             total[i] += amount
     return total
@@ -153,7 +156,11 @@ class _Round:
         return max([0.0, *shares])
 
     def _protected(self) -> dict[str, float]:
-        parts = sorted(q for q in self.queues if self.lanes.get(q) or any(self.allocated[q]))
+        parts = sorted(
+            q
+            for q, queue in self.queues.items()
+            if 0 < queue.weight < math.inf and (self.lanes.get(q) or any(self.allocated[q]))
+        )
         weights = [self.queues[q].weight for q in parts]
         demands = []
         for q in parts:
@@ -298,6 +305,8 @@ class _Round:
             lane = [job.id for job in self.lanes[queue]]
             if queue not in self.queues:
                 self.result.refused.update(dict.fromkeys(lane, "unknown_queue"))
+            elif not 0 < self.queues[queue].weight < math.inf:
+                self.result.refused.update(dict.fromkeys(lane, "invalid_weight"))
             elif not self.nodes:
                 self.result.refused.update(dict.fromkeys(lane, "no_nodes"))
             elif self.queues[queue].cordoned:

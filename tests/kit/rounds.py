@@ -11,6 +11,7 @@ from typing import Any
 from kit.jobs import leased
 from kit.round_model import model_shares
 from pyresched.config import SchedulingConfig
+from pyresched.jobdb import JobDb
 from pyresched.model import (
     Intake,
     Job,
@@ -140,6 +141,12 @@ class World:
     def node_db(self) -> NodeDb:
         db = NodeDb(self.config, self.nodes.values())
         db.advance(self.reader())
+        return db
+
+    def job_db(self) -> JobDb:
+        db = JobDb(self.config)
+        with db.write() as txn:
+            txn.upsert_many(self.jobs.values())
         return db
 
     # --- what happens -----------------------------------------------------------------------

@@ -202,6 +202,7 @@ def test_a_round_writes_nothing_and_gives_the_same_bytes_again(world):
     free = [db.fork(POOL).allocatable(each.id, 0) for each in db.nodes(POOL)]
     first, again = world.round(reader, db), world.round(reader, db)
     assert as_bytes(first) == as_bytes(again)
+    assert as_bytes(world.round(world.job_db().snapshot(), db)) == as_bytes(first)
     assert {id: db.get(id) for id in db.ids()} == rows
     assert [db.fork(POOL).allocatable(each.id, 0) for each in db.nodes(POOL)] == free
     assert db.check() == []

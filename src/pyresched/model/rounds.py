@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct, structs
@@ -125,6 +125,18 @@ class RoundResult:
         return self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Callable[[], "RoundResult"], tuple[()]]:
+        restore = partial(
+            RoundResult,
+            pool=self.pool,
+            scheduled=self.scheduled,
+            preempted=self.preempted,
+            refused=dict(self.refused),
+            termination=self.termination,
+            count_shares=partial(tuple, self.shares),
+        )
+        return restore, ()
 
     def refused_by_code(self) -> dict[str, int]:
         """How many jobs were refused for each kind of reason, by code."""

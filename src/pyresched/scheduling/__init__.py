@@ -9,6 +9,7 @@ from pyresched.model import (
     RoundResult,
     Termination,
 )
+from pyresched.scheduling.check import SubmitCheck, unplaceable
 from pyresched.scheduling.round import QueueReader, run_round
 from pyresched.scheduling.state import RoundState
 
@@ -21,6 +22,8 @@ __all__ = [
     "QueueShare",
     "RoundResult",
     "RoundState",
+    "SubmitCheck",
     "Termination",
     "run_round",
+    "unplaceable",
 ]

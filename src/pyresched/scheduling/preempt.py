@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from pyresched._core import Job, NodeTable, RoundWalk, Run
-from pyresched.fairness import DominantResourceFairness
 from pyresched.model import (
     GangId,
     JobId,
@@ -21,12 +20,10 @@ from pyresched.model import (
     QueueName,
     ResourceVector,
 )
-from pyresched.scheduling.shares import protected_shares
+from pyresched.scheduling.shares import ShareRule
 
 __all__ = ["RoomMaker", "Unit"]
 
-# Shares are sums and quotients of doubles: a queue exactly at its share may compute as just above.
-_EPSILON: Final = 1e-9
 _AGE: Final = attrgetter("age")
 
 
@@ -90,15 +87,13 @@ class RoomMaker:
     def __init__(
         self,
         walk: RoundWalk,
-        fairness: DominantResourceFairness,
+        rule: ShareRule,
         *,
-        protected_fraction: float,
         members_of: Callable[[QueueName, GangId], Iterable[Job]],
     ) -> None:
         self._walk = walk
         self._table: NodeTable = walk.table
-        self._fairness = fairness
-        self._protected_fraction = protected_fraction
+        self._rule = rule
         self._members_of = members_of
         self._victims: list[_Victim] = []
         self._begun = False
@@ -171,7 +166,7 @@ class RoomMaker:
         """Work out the shares, and offer the runs of queues that are above theirs."""
         self._begun = True
         standings = self._walk.standings()
-        self._protected = protected_shares(standings, self._fairness, self._protected_fraction)
+        self._protected = self._rule.protected(standings)
         self._held = {queue: held for queue, _, held, *_ in standings}
         self._offered = {
             job.id: job
@@ -183,7 +178,7 @@ class RoomMaker:
 
     def _above(self, queue: QueueName, held: ResourceVector) -> bool:
         """Whether *held* is more than the protected share of *queue*."""
-        return self._fairness.unweighted_cost(held) > self._protected[queue] + _EPSILON
+        return self._rule.is_above(held, self._protected[queue])
 
     def _withdraw(self, victims: Iterable[_Victim]) -> None:
         """Offer the runs of *victims* no longer, nor those of queues that are now at their share."""

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from pyresched._core import RoundWalk
 from pyresched.config import SchedulingConfig
-from pyresched.fairness import DominantResourceFairness
 from pyresched.model import (
     Instant,
     Job,
@@ -30,7 +29,7 @@ from pyresched.model import (
 from pyresched.nodedb import NodeDb
 from pyresched.scheduling.preempt import RoomMaker
 from pyresched.scheduling.refused import Refusals
-from pyresched.scheduling.shares import queue_shares
+from pyresched.scheduling.shares import ShareRule
 from pyresched.scheduling.state import RoundState
 
 __all__ = ["QueueReader", "run_round"]
@@ -64,10 +63,14 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
     """
     # 1. A copy of the nodes to decide on, and what an allocation costs in this pool.
     fork = nodes.fork(pool)
-    fairness = DominantResourceFairness(nodes.totals(pool), config.multipliers(pool))
+    rule = ShareRule(
+        nodes.totals(pool),
+        config.multipliers(pool),
+        protected_fraction=config.protected_fraction,
+    )
     walk = RoundWalk(
         fork.table,
-        fairness,
+        rule.fairness,
         {each.name: (each.priority, each.preemptible) for each in config.priority_classes},
         lookback=config.max_queue_lookback,
         avoid_of=avoided_nodes,
@@ -80,18 +83,13 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
         jobs = list(snapshot.queued(name, pool)) if name in waiting else []
         queued += len(jobs)
         queue = queues.get(name)
-        closed = _closed(queue, node_count=len(fork))
-        walk.add_queue(name, 0.0 if queue is None else queue.weight, jobs, closed)
+        weight = 0.0 if queue is None else _usable(queue.weight)
+        walk.add_queue(name, weight, jobs, _closed(queue, weight, node_count=len(fork)))
     walk.add_running(snapshot.leased(), pool)
     # 3. Each candidate in its turn: free room, else room that runs above their share give.
     maker = None
     if walk.has_preemptible_runs():
-        maker = RoomMaker(
-            walk,
-            fairness,
-            protected_fraction=config.protected_fraction,
-            members_of=snapshot.gang,
-        )
+        maker = RoomMaker(walk, rule, members_of=snapshot.gang)
     walk.place(members_of=snapshot.gang, room_maker=maker)
     # 4. What gave way for nothing stays where it is.
     preempted = () if maker is None else maker.preemptions()
@@ -105,16 +103,21 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
         preempted=preempted,
         refused=Refusals(walk.refused(), config.spec.names),
         termination=_termination(queued=queued, node_count=len(fork)),
-        count_shares=partial(queue_shares, walk.standings(), fairness, config.protected_fraction),
+        count_shares=partial(rule.figures, walk.standings()),
     )
     return result, state
 
 
-def _closed(queue: Queue | None, *, node_count: int) -> str | None:
+def _usable(weight: float) -> float:
+    """*weight*, or 0 for one that cannot be used: such a queue takes no part."""
+    return weight if math.isfinite(weight) and weight > 0 else 0.0
+
+
+def _closed(queue: Queue | None, weight: float, *, node_count: int) -> str | None:
     """Why no job of *queue* may be placed, as a code, or None."""
     if queue is None:
         return ReasonCode.UNKNOWN_QUEUE.value
-    if not (math.isfinite(queue.weight) and queue.weight > 0):
+    if not weight:
         return ReasonCode.INVALID_WEIGHT.value
     if not node_count:
         return ReasonCode.NO_NODES.value
