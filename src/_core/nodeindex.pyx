@@ -306,6 +306,10 @@ cdef class NodeTable:
         if not 0 <= node < self.count:
             raise IndexError(f"node {node} of {self.count}")
 
+    def _check_row(self, int row):
+        if not 0 <= row <= self.height:
+            raise IndexError(f"row {row} of {self.height + 1}")
+
     def _check_amounts(self, ResourceVector amounts not None):
         """Raise InputError unless *amounts* has our width and nothing below 0."""
         cdef Py_ssize_t r
@@ -1013,6 +1017,7 @@ cdef class NodeTable:
         cdef int32_t *cells = NULL
         cdef uint8_t *ranks = NULL
         cdef int32_t *only_cells
+        self._check_row(row)
         if avoid is None and only is None:
             with nogil:
                 node = self.find(shape, row, &found)
@@ -1026,9 +1031,13 @@ cdef class NodeTable:
                 raise MemoryError
             only_cells = cells + avoided
             for i in range(avoided):
-                cells[i], ranks[i] = avoid[i]
+                node, ranks[i] = avoid[i]
+                self._check_node(node)
+                cells[i] = <int32_t> node
             for i in range(given):
-                only_cells[i] = only[i]
+                node = only[i]
+                self._check_node(node)
+                only_cells[i] = <int32_t> node
             with nogil:
                 if only is None:
                     node = self.find_avoiding(shape, row, cells, ranks, avoided, &found)
@@ -1054,6 +1063,7 @@ cdef class NodeTable:
         cdef int level = 0
         cdef list placed = []
         cdef dict saved = {}
+        self._check_row(row)
         cdef int32_t *cells = <int32_t *> malloc(max(avoided, 1) * sizeof(int32_t))
         cdef uint8_t *ranks = <uint8_t *> malloc(max(avoided, 1))
         cdef int64_t *cell
@@ -1061,7 +1071,9 @@ cdef class NodeTable:
             if cells == NULL or ranks == NULL:
                 raise MemoryError
             for i in range(avoided):
-                cells[i], ranks[i] = avoid[i]
+                node, ranks[i] = avoid[i]
+                self._check_node(node)
+                cells[i] = <int32_t> node
             while count > 0 and level <= row:
                 node = self.best_at(shape, level, cells, ranks, avoided)
                 if node == NOWHERE:
@@ -1133,9 +1145,10 @@ cdef class NodeTable:
         cdef int32_t shape = self.shape_of(requirements)
         cdef const uint8_t *mask = self.masks[shape]
         cdef const int64_t *request = self.requests + shape * self.width
-        cdef Py_ssize_t i, r, taking = 0, matching = 0
+        cdef Py_ssize_t i, r, node, taking = 0, matching = 0
         cdef bint short_of = False
         cdef ResourceVector total, had
+        self._check_row(row)
         cdef uint8_t *chosen = <uint8_t *> calloc(max(self.stride, 1), 1)
         if chosen == NULL:
             raise MemoryError
@@ -1143,8 +1156,9 @@ cdef class NodeTable:
             if only is None:
                 memset(chosen, 1, self.count)
             else:
-                for i in only:
-                    chosen[i] = 1
+                for node in only:
+                    self._check_node(node)
+                    chosen[node] = 1
             for i in range(self.count):
                 chosen[i] &= self.open[i] | (self.over[i] == WAS_OPEN)
                 taking += chosen[i]
@@ -1236,13 +1250,16 @@ cdef class NodeTable:
 
     def bound(self, Py_ssize_t node):
         """Ids of the jobs that hold a node, evicted ones too, sorted."""
+        return sorted(self.bound_newest_first(node))
+
+    def bound_newest_first(self, Py_ssize_t node):
+        """The same in the order of the node's list: the last bound comes first."""
         self._check_node(node)
         cdef int32_t handle = self.newest[node]
         cdef list found = []
         while handle != NOWHERE:
             found.append(self.job_ids[handle])
             handle = self.bindings[handle].older
-        found.sort()
         return found
 
     def bound_jobs(self):
@@ -1258,8 +1275,7 @@ cdef class NodeTable:
     def amounts(self, Py_ssize_t node, int row):
         """What *node* has left at *row*."""
         self._check_node(node)
-        if not 0 <= row <= self.height:
-            raise IndexError(f"row {row} of {self.height + 1}")
+        self._check_row(row)
         return self._column(self.row(row), node)
 
     def total(self, Py_ssize_t node):
@@ -1389,7 +1405,7 @@ def _first(tuple row):
 
 
 def use_portable_scan(bint portable):
-    """Search with the portable kernel, or with the fastest; for tests. Returns whether they differ."""
+    """Search with the portable kernel or the fastest; for tests. Returns whether they differ."""
     global scan_kernel
     scan_kernel = nodescan_portable if portable else nodescan_fastest()
     return nodescan_fastest() != nodescan_portable

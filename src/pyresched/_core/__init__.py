@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pyresched._core.drf import DominantResourceFairness, water_levels
 from pyresched._core.idindex import IdIndex, IdSnapshot, IdTxn
 from pyresched._core.jobs import Diff, JobStore, Order, Reader, Snapshot, Txn
-from pyresched._core.nodeindex import EVICTED, NodeTable
+from pyresched._core.nodeindex import EVICTED, NodeTable, use_portable_scan
 from pyresched._core.orderedindex import OrderedIndex, OrderedSnapshot, OrderedTxn
 from pyresched._core.resources import ResourceVector
 from pyresched._core.round import Refused, RoundWalk
@@ -39,5 +39,6 @@ __all__ = [
     "Run",
     "Snapshot",
     "Txn",
+    "use_portable_scan",
     "water_levels",
 ]

@@ -7,10 +7,21 @@ INV-N1 to INV-N4 and INV-N6 to INV-N7.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from pyresched._core import NodeTable
 from pyresched.config import SchedulingConfig
 from pyresched.errors import DuplicateId, InputError, UnknownNode
-from pyresched.model import Job, JobId, Node, NodeId, PoolName, Requirements, ResourceVector
+from pyresched.model import (
+    Intake,
+    Job,
+    JobId,
+    Node,
+    NodeId,
+    PoolName,
+    Requirements,
+    ResourceVector,
+)
 from pyresched.nodedb.check import breaches
 from pyresched.nodedb.fork import NodeFork
 from pyresched.nodedb.matching import Matching
@@ -45,9 +56,28 @@ class _Pool:
     def __init__(self, levels: tuple[int, ...], width: int) -> None:
         self.table = NodeTable(levels, width)
         self.nodes: tuple[Node, ...] = ()
+        self._bare: NodeFork | None = None
         self.refresh_matching()
 
+    def set_rows(self, nodes: tuple[Node, ...]) -> None:
+        """*nodes* are the rows from now on."""
+        self.nodes = nodes
+        self._bare = None
+
+    def bare(self, names: tuple[str, ...]) -> NodeFork:
+        """The nodes as if all were there, open and empty; kept until a row changes."""
+        if self._bare is None:
+            nodes = tuple(replace(n, intake=Intake.OPEN, lost_at=None) for n in self.nodes)
+            table = NodeTable(self.table.levels, self.table.width)
+            table.set_nodes(
+                tuple(node.id for node in nodes), [node.total for node in nodes], b"\1" * len(nodes)
+            )
+            table.matcher = self.table.matcher
+            self._bare = NodeFork(table, nodes, names)
+        return self._bare.fork()
+
     def refresh_matching(self) -> None:
+        """Labels or taints changed."""
         self.table.matcher = Matching(self.nodes)
         self.table.forget_masks()
 
@@ -171,14 +201,7 @@ class NodeDb:
 
     def bare(self, pool: str) -> NodeFork:
         """The nodes of *pool* as if all were there, open and empty: could a job ever fit?"""
-        entry = self._pools.get(PoolName(pool))
-        nodes = () if entry is None else entry.nodes
-        table = NodeTable(self.levels, self._width)
-        table.set_nodes(
-            tuple(node.id for node in nodes), [node.total for node in nodes], b"\1" * len(nodes)
-        )
-        table.matcher = Matching(()) if entry is None else entry.table.matcher
-        return NodeFork(table, nodes, self.config.spec.names)
+        return self._pool(PoolName(pool)).bare(self.config.spec.names)
 
     def check(self) -> list[str]:
         """Each breach of INV-N1 to INV-N4 and INV-N7, as a sentence."""
@@ -235,7 +258,7 @@ class NodeDb:
             differs |= old.labels != node.labels or old.taints != node.taints
             if (old.total, old.takes_new_runs) != (node.total, node.takes_new_runs):
                 pool.table.set_node(i, node.total, takes_new=node.takes_new_runs)
-        pool.nodes = tuple(nodes)
+        pool.set_rows(tuple(nodes))
         if differs:
             pool.refresh_matching()
 
@@ -251,7 +274,7 @@ class NodeDb:
             self._pool_of.pop(node.id, None)
         for node in nodes:
             self._pool_of[node.id] = name
-        pool.nodes = tuple(nodes)
+        pool.set_rows(tuple(nodes))
         pool.refresh_matching()
         self._homeless.update((each[0], _Hold._make(each[1:])) for each in homeless)
         for job_id, hold in list(self._homeless.items()):
