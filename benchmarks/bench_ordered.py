@@ -54,7 +54,7 @@ def test_pop_first(benchmark, who):
     assert len(full) == COUNT
 
 
-@pytest.mark.benchmark(group="ordered: 100 copies to keep")
+@pytest.mark.benchmark(group="ordered: 10 copies to keep")
 @pytest.mark.parametrize("who", FULL)
 def test_copies(benchmark, who):
     """What a reader needs to see one state while another is made."""

@@ -6,8 +6,7 @@ from pyresched.config import SchedulingConfig
 from pyresched.jobdb import JobDb
 from pyresched.model import PoolName
 from pyresched.nodedb import NodeDb
-from pyresched.scheduling.round import run_round
-from pyresched.scheduling.state import RoundState
+from pyresched.scheduling import RoundState, run_round
 from workloads import jobs, nodes, queues
 
 CONFIG = SchedulingConfig()
