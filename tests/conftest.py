@@ -1,4 +1,4 @@
-"""Settings of every test: how many examples hypothesis tries."""
+"""Settings of every test: how many examples hypothesis tries, and stores that check themselves."""
 
 import os
 
@@ -11,3 +11,5 @@ settings.register_profile("night", max_examples=5_000, deadline=None, print_blob
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") == "true" else "dev")
 )
+# Each commit of a job db is checked against every invariant; `PYRESCHED_CHECK=` turns it off.
+os.environ.setdefault("PYRESCHED_CHECK", "all")
