@@ -1,7 +1,7 @@
 # cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The job store: rows by slot, and every index over them, in versions.
 
-Owns INV-1 to INV-12 (docs/invariants.md); relies on hamt, ordered and pages for structure and on
+Owns INV-D1 to INV-D12 (docs/invariants.md); relies on hamt, ordered and pages for structure and on
 versions for who sees what. A row is the `Job` itself, held once by the store for all versions.
 """
 

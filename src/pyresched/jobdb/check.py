@@ -1,6 +1,6 @@
 """Checkers of the job db: each reports every breach of one invariant, in both directions.
 
-Owns the second, slow opinion on what each index should hold (INV-1 to INV-9), computed from
+Owns the second, slow opinion on what each index should hold (INV-D1 to INV-D9), computed from
 the rows alone. Relies on `Reader.contents`, which gives rows and entries as stored.
 """
 
@@ -22,14 +22,14 @@ _Entries = list[tuple[_Key, int]]
 
 
 def breaches(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """Every breach of every invariant, each as `INV-n: sentence`."""
+    """Every breach of every invariant, each as `INV-Dn: sentence`."""
     for number, checker in CHECKERS.items():
         for sentence in checker(contents, config):
             yield f"{number}: {sentence}"
 
 
-def inv_1_rows(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-1. A job is under its id, once, and no id leads to a row that is not its job's."""
+def inv_d1_rows(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D1. A job is under its id, once, and no id leads to a row that is not its job's."""
     del config
     rows = dict(contents["rows"])
     if len(rows) != len(contents["rows"]):
@@ -48,8 +48,8 @@ def inv_1_rows(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
         yield f"{len(contents['ids'])} ids, counted {contents['counts']['ids']}"
 
 
-def inv_2_runs(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-2. Every run of every job maps to its job, and nothing else is in the run index."""
+def inv_d2_runs(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D2. Every run of every job maps to its job, and nothing else is in the run index."""
     del config
     expected = {run.id: slot for slot, job in contents["rows"] for run in job.runs}
     yield from _differences("run", contents["runs"], expected.items())
@@ -57,8 +57,8 @@ def inv_2_runs(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
         yield f"{len(contents['runs'])} runs, counted {contents['counts']['runs']}"
 
 
-def inv_3_queues(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-3. A queued job is in the lanes of its own queue and pools alone, at its order key."""
+def inv_d3_queues(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D3. A queued job is in the lanes of its own queue and pools alone, at its order key."""
     ranks = class_ranks(config)
     expected: dict[tuple[str, str | None], dict[int, _Key]] = {}
     for slot, job in contents["rows"]:
@@ -76,8 +76,8 @@ def inv_3_queues(contents: "Contents", config: SchedulingConfig) -> Iterator[str
             yield f"{name} has {len(entries)} entries, counted {counted}"
 
 
-def inv_4_gangs(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-4. A job is in the gang index exactly when it is in a gang, members side by side."""
+def inv_d4_gangs(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D4. A job is in the gang index exactly when it is in a gang, members side by side."""
     del config
     rows = dict(contents["rows"])
     members = {slot: submit_key(job)[:2] for slot, job in rows.items() if job.gang is not None}
@@ -96,22 +96,22 @@ def inv_4_gangs(contents: "Contents", config: SchedulingConfig) -> Iterator[str]
     yield from _counted(contents, "gangs", entries)
 
 
-def inv_5_leased(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-5. A job is in the leased index exactly when it has an active run and an active state."""
+def inv_d5_leased(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D5. A job is in the leased index exactly when it has an active run and an active state."""
     del config
     yield from _flagged(contents, "leased", lambda job: job.state.active and bool(job.active_run))
 
 
-def inv_6_unvalidated(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-6. A job is in the unvalidated index exactly when it is neither validated nor ended."""
+def inv_d6_unvalidated(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D6. A job is in the unvalidated index exactly when it is neither validated nor ended."""
     del config
     yield from _flagged(
         contents, "unvalidated", lambda job: not job.validated and not job.state.terminal
     )
 
 
-def inv_7_backing_off(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-7. A job is in the backing-off index exactly when it waits, at its `eligible_at`."""
+def inv_d7_backing_off(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D7. A job is in the backing-off index exactly when it waits, at its `eligible_at`."""
     del config
     expected = {
         slot: (job.eligible_at, *submit_key(job)[:2])
@@ -124,14 +124,14 @@ def inv_7_backing_off(contents: "Contents", config: SchedulingConfig) -> Iterato
     yield from _counted(contents, "backing_off", entries)
 
 
-def inv_8_submitted(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-8. Every job is in the submit-order index, and nothing else."""
+def inv_d8_submitted(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D8. Every job is in the submit-order index, and nothing else."""
     del config
     yield from _flagged(contents, "submitted", lambda _: True)
 
 
-def inv_9_shape(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-9. Every structure is in good shape and names only slots that have a row."""
+def inv_d9_shape(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
+    """INV-D9. Every structure is in good shape and names only slots that have a row."""
     del config
     yield from contents["shape"]
     rows = dict(contents["rows"])
@@ -153,15 +153,15 @@ def inv_9_shape(contents: "Contents", config: SchedulingConfig) -> Iterator[str]
 
 
 CHECKERS: Final[Mapping[str, Callable[["Contents", SchedulingConfig], Iterator[str]]]] = {
-    "INV-1": inv_1_rows,
-    "INV-2": inv_2_runs,
-    "INV-3": inv_3_queues,
-    "INV-4": inv_4_gangs,
-    "INV-5": inv_5_leased,
-    "INV-6": inv_6_unvalidated,
-    "INV-7": inv_7_backing_off,
-    "INV-8": inv_8_submitted,
-    "INV-9": inv_9_shape,
+    "INV-D1": inv_d1_rows,
+    "INV-D2": inv_d2_runs,
+    "INV-D3": inv_d3_queues,
+    "INV-D4": inv_d4_gangs,
+    "INV-D5": inv_d5_leased,
+    "INV-D6": inv_d6_unvalidated,
+    "INV-D7": inv_d7_backing_off,
+    "INV-D8": inv_d8_submitted,
+    "INV-D9": inv_d9_shape,
 }
 
 

@@ -45,7 +45,7 @@ class JobDb(JobStore):
         )
 
     def check(self, reader: Reader) -> list[str]:
-        """Every breach of INV-1 to INV-9 in *reader*, as sentences; none when all is well."""
+        """Every breach of INV-D1 to INV-D9 in *reader*, as sentences; none when all is well."""
         return list(breaches(reader.contents(), self.config))
 
 

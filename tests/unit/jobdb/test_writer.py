@@ -222,7 +222,7 @@ class TestMemory:
         txn.delete_many(job.id for job in list(txn)[::7])
 
     def test_an_abort_gives_back_all_that_it_took(self, db: JobDb) -> None:
-        """INV-11: bytes and slots are as before, also after a dry run."""
+        """INV-D11: bytes and slots are as before, also after a dry run."""
         with db.write() as txn:
             txn.upsert_many(jobs(300))
         before = db.memory()
@@ -309,7 +309,7 @@ class TestMemory:
 
 
 def test_readers_see_whole_commits_while_a_writer_works(db: JobDb) -> None:
-    """INV-12: each commit moves a token from one job to the other; none ever sees two or none."""
+    """INV-D12: each commit moves a token from one job to the other; none ever sees two or none."""
     with db.write() as txn:
         txn.upsert_many([job("left", priority=1), job("right"), *jobs(200)])
     stop = threading.Event()
@@ -367,4 +367,4 @@ except AssertionError as error:
         text=True,
         check=True,
     ).stdout
-    assert told.startswith("version 2: INV-3: ")
+    assert told.startswith("version 2: INV-D3: ")

@@ -1,0 +1,400 @@
+"""The job db against a plain dict: every operation, every answer, several versions at once."""
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from kit.job_model import JobModel, refusals
+from kit.jobs import backing_off, ended, leased, requeued, requirements, run
+
+from pyresched.errors import TxnClosed, WriterBusy
+from pyresched.jobdb import JobDb, Order, Reader, Txn
+from pyresched.model import Gang, Job, JobState, Outcome
+
+IDS = [
+    "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "01ARZ3NDEKTSV4RRFFQ69G5FAW",
+    "01BX5ZZKBKACTAV9WEVGEMMVRZ",
+    "123e4567-e89b-12d3-a456-426614174000",
+    "123e4567-e89b-12d3-a456-426614174001",
+    "a",
+    "a\0",
+    "b" * 16,
+    "b" * 17,
+    "b" * 40 + "1",
+    "b" * 40 + "2",
+    "é" * 9,
+    "\U0001f600",
+    *(f"job-{n}" for n in range(30)),
+]
+RUNS = [*(f"run-{n}" for n in range(12)), "01ARZ3NDEKTSV4RRFFQ69G5FAV", "r" * 60]
+QUEUES = ["alpha", "beta", "γ"]
+POOLS = ["p", "q", "r"]
+GANGS = ["g", "h"]
+
+
+class Hostile(str):
+    """An id that is text, whose own methods must never be called."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("eq was called")
+
+    def __hash__(self) -> int:
+        raise AssertionError("hash was called")
+
+
+# Keys that no job can have, and what each is: every call that takes an id raises it.
+BAD_KEYS: list[tuple[Any, type[Exception]]] = [
+    (7, TypeError),
+    (None, TypeError),
+    (b"a", TypeError),
+    ("", ValueError),
+    ("x" * 256, ValueError),
+    ("\ud800", UnicodeEncodeError),
+]
+
+few = st.integers(0, 4)
+runs = st.lists(st.sampled_from(RUNS), max_size=3).map(
+    lambda ids: tuple(
+        run(id, **({} if n == len(ids) - 1 else {"ended_at": 1, "outcome": Outcome.LOST}))
+        for n, id in enumerate(ids)
+    )
+)
+new_jobs = st.builds(
+    Job,
+    id=st.sampled_from(IDS),
+    queue=st.sampled_from(QUEUES),
+    requirements=st.sampled_from(["default"] * 8 + ["best-effort"] * 4 + ["unknown"]).map(
+        lambda name: requirements(priority_class=name)
+    ),
+    submitted_at=few,
+    priority=few,
+    pools=st.lists(st.sampled_from(POOLS), max_size=3).map(tuple),
+    state=st.sampled_from([JobState.QUEUED] * 8 + list(JobState)),
+    validated=st.booleans(),
+    gang=st.none() | st.sampled_from(GANGS).map(lambda id: Gang(id, 2)),
+    runs=runs,
+    eligible_at=st.none() | few,
+    version=st.sampled_from([1, 1, 1, 2, 5]),
+)
+# What becomes of a job that is there. Some of it is against the rules: the model knows.
+CHANGES: dict[str, Callable[[Job, int], Job]] = {
+    "lease": lambda job, n: leased(job, run_id=RUNS[n % len(RUNS)]),
+    "lease anew": lambda job, n: leased(job),
+    "run": lambda job, n: job.replace(state=JobState.RUNNING),
+    "requeue": lambda job, n: requeued(job) if job.runs else job,
+    "back off": lambda job, n: backing_off(job, eligible_at=n % 5) if job.runs else job,
+    "succeed": lambda job, n: ended(job),
+    "cancel": lambda job, n: ended(job, JobState.CANCELLED),
+    "queue": lambda job, n: job.replace(state=JobState.QUEUED),
+    "skip versions": lambda job, n: job.replace(
+        state=JobState(n % 8), eligible_at=1, version=job.version + 3
+    ),
+    "priority": lambda job, n: job.replace(priority=n % 5),
+    "pools": lambda job, n: job.replace(pools=tuple(POOLS[: n % 4])),
+    "other queue": lambda job, n: job.replace(queue=QUEUES[n % 3]),
+    "submit time": lambda job, n: job.replace(submitted_at=n % 5),
+    "validate": lambda job, n: job.replace(validated=n % 2 == 0),
+    "gang": lambda job, n: job.replace(gang=Gang(GANGS[n % 2], 2) if n % 3 else None),
+    "drop runs": lambda job, n: job.replace(runs=job.runs[n % 2 + 1 :]),
+    "reason": lambda job, n: job.replace(reason=str(n)),
+    "same": lambda job, n: job,
+    "equal": lambda job, n: Job(**job.as_dict()),  # type: ignore[arg-type]
+}
+
+
+def ids_of(jobs: Iterable[Job]) -> list[str]:
+    """Their ids."""
+    return [job.id for job in jobs]
+
+
+def same_answers(db: JobDb, reader: Reader, model: JobModel) -> None:
+    """Every question that a reader can be asked, and the checkers."""
+    everything = model.all()
+    assert list(reader) == everything
+    assert len(reader) == len(everything)
+    assert reader.get_many(IDS) == [model.jobs.get(id) for id in IDS]
+    assert [reader.get(Hostile(id)) for id in IDS] == [model.jobs.get(id) for id in IDS]
+    assert [id in reader for id in IDS] == [id in model.jobs for id in IDS]
+    assert [reader.by_run(id) for id in RUNS] == [model.by_run(id) for id in RUNS]
+    assert ids_of(reader.leased()) == ids_of(model.leased())
+    assert ids_of(reader.unvalidated()) == ids_of(model.unvalidated())
+    for before in (None, -1, 0, 2, 4):
+        assert list(reader.backing_off(before)) == model.backing_off(before)
+    assert reader.queues() == model.queues()
+    for queue in QUEUES:
+        for gang in GANGS:
+            assert reader.gang(queue, gang) == model.gang(queue, gang)
+        for pool in (*POOLS, None, "nowhere"):
+            queued = model.queued(queue, pool)
+            assert ids_of(reader.queued(queue, pool)) == ids_of(queued)
+            assert reader.queue_length(queue, pool) == len(queued)
+            assert ids_of(reader.queued(queue, pool, Order.MARKET)) == ids_of(
+                model.queued(queue, pool, market=True)
+            )
+    for key, error in BAD_KEYS:
+        with pytest.raises(error):
+            reader.get(key)
+    assert db.check(reader) == []
+
+
+class JobDbMachine(RuleBasedStateMachine):
+    """One writer, dry runs, snapshots and walks, each with the dict that it should equal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.committed = JobModel()
+        self.writer: tuple[Txn, JobModel] | None = None
+        self.dry_runs: list[tuple[Txn, JobModel]] = []
+        self.snapshots: list[tuple[Reader, JobModel]] = []
+        self.walks: list[tuple[Any, list[Job], Reader]] = []
+        self.version = 0
+        self.turn = 0
+
+    @initialize(bits=st.sampled_from([0, 1, 3, 32]), seed=st.binary(min_size=16, max_size=16))
+    def make(self, bits: int, seed: bytes) -> None:
+        """A db whose ids collide in all, many or no bits."""
+        self.db = JobDb(hash_bits=bits, seed=seed)
+
+    def open_txns(self) -> list[tuple[Txn, JobModel]]:
+        """What can be written to."""
+        return [*([self.writer] if self.writer else []), *self.dry_runs]
+
+    def readers(self) -> list[tuple[Reader, JobModel]]:
+        """All that can be read."""
+        return [*self.open_txns(), *self.snapshots]
+
+    @precondition(lambda self: self.writer is None)
+    @rule()
+    def write(self) -> None:
+        """Open the writer."""
+        self.writer = (self.db.write(), self.committed.copy())
+
+    @precondition(lambda self: self.writer is not None)
+    @rule()
+    def another_writer(self) -> None:
+        """There is only one."""
+        with pytest.raises(WriterBusy):
+            self.db.write()
+
+    @precondition(lambda self: len(self.dry_runs) < 3)
+    @rule()
+    def dry_run(self) -> None:
+        """Begin an overlay on what is committed."""
+        self.dry_runs.append((self.db.dry_run(), self.committed.copy()))
+
+    @precondition(lambda self: self.writer is not None)
+    @rule()
+    def commit(self) -> None:
+        """Publish."""
+        assert self.writer is not None
+        txn, model = self.writer
+        self.version += 1
+        assert txn.commit() == self.version == self.db.version
+        self.committed, self.writer = model, None
+        self.ended(txn)
+
+    @precondition(lambda self: self.writer is not None)
+    @rule()
+    def abort(self) -> None:
+        """Drop."""
+        assert self.writer is not None
+        txn = self.writer[0]
+        txn.abort()
+        self.writer = None
+        self.ended(txn)
+
+    @precondition(lambda self: self.dry_runs)
+    @rule(which=few, commit=st.booleans())
+    def end_dry_run(self, which: int, *, commit: bool) -> None:
+        """Either end publishes nothing."""
+        txn, _ = self.dry_runs.pop(which % len(self.dry_runs))
+        if commit:
+            txn.commit()
+        else:
+            txn.abort()
+        assert self.db.version == self.version
+        self.ended(txn)
+
+    def ended(self, txn: Txn) -> None:
+        """It says so, and so do its walks."""
+        with pytest.raises(TxnClosed):
+            txn.get("a")
+        with pytest.raises(TxnClosed):
+            txn.upsert_many([])
+        for walk, _, reader in self.walks:
+            if reader is txn:
+                with pytest.raises(TxnClosed):
+                    next(walk)
+        self.walks = [each for each in self.walks if each[2] is not txn]
+
+    @precondition(lambda self: len(self.snapshots) < 5)
+    @rule()
+    def snapshot(self) -> None:
+        """Pin the version of now."""
+        self.snapshots.append((self.db.snapshot(), self.committed.copy()))
+
+    @precondition(lambda self: self.snapshots)
+    @rule(which=few)
+    def drop_snapshot(self, which: int) -> None:
+        """In any order."""
+        del self.snapshots[which % len(self.snapshots)]
+
+    def put(self, which: int, batch: list[Job]) -> None:
+        """All or none, and the error that the model expects."""
+        txn, model = self.open_txns()[which % len(self.open_txns())]
+        expected = refusals(model.jobs, batch)
+        try:
+            if len(batch) == 1:
+                txn.upsert(batch[0])
+            else:
+                txn.upsert_many(batch)
+        except tuple({*expected}) as error:
+            assert type(error) in expected  # noqa: PT017 - one of several is right
+        else:
+            assert expected == []
+            model.upsert_many(batch)
+
+    @precondition(lambda self: self.open_txns())
+    @rule(which=few, batch=st.lists(new_jobs, min_size=1, max_size=6))
+    def upsert(self, which: int, batch: list[Job]) -> None:
+        """Rows out of the blue: new, or in place of whatever is there."""
+        self.put(which, batch)
+
+    @precondition(lambda self: self.open_txns())
+    @rule(which=few, batch=st.lists(new_jobs, max_size=20, unique_by=lambda job: job.id))
+    def fill(self, which: int, batch: list[Job]) -> None:
+        """Many jobs that break no rule, so that structures grow and split."""
+        self.put(
+            which,
+            [
+                job.replace(
+                    requirements=requirements(),
+                    state=JobState.QUEUED,
+                    runs=(),
+                    version=99,
+                )
+                for job in batch
+                if job.id not in self.open_txns()[which % len(self.open_txns())][1].jobs
+            ],
+        )
+
+    @precondition(lambda self: self.open_txns())
+    @rule(
+        which=few,
+        changes=st.lists(
+            st.tuples(st.sampled_from(sorted(CHANGES)), st.integers(0, 99)), min_size=1, max_size=6
+        ),
+    )
+    def change(self, which: int, changes: list[tuple[str, int]]) -> None:
+        """What happens to jobs that are there, some of it twice in a batch."""
+        _, model = self.open_txns()[which % len(self.open_txns())]
+        jobs = model.all()
+        if jobs:
+            self.put(which, [CHANGES[name](jobs[n % len(jobs)], n) for name, n in changes])
+
+    @precondition(lambda self: self.open_txns())
+    @rule(which=few, bad=st.sampled_from([None, "job", 7]), job=new_jobs)
+    def upsert_no_job(self, which: int, bad: Any, job: Job) -> None:
+        """Refused whole."""
+        txn, model = self.open_txns()[which % len(self.open_txns())]
+        with pytest.raises(TypeError):
+            txn.upsert_many([job, bad])
+        assert len(txn) == len(model.jobs)
+
+    @precondition(lambda self: self.open_txns())
+    @rule(which=few, ids=st.lists(st.sampled_from(IDS), max_size=8), hostile=st.booleans())
+    def delete(self, which: int, ids: list[str], *, hostile: bool) -> None:
+        """Known, unknown, twice."""
+        txn, model = self.open_txns()[which % len(self.open_txns())]
+        given = map(Hostile, ids) if hostile else ids
+        assert txn.delete_many(given) == model.delete_many(ids)
+
+    @precondition(lambda self: self.open_txns())
+    @rule(which=few, ids=st.lists(st.sampled_from(IDS)), bad=st.sampled_from(BAD_KEYS))
+    def delete_bad_key(
+        self, which: int, ids: list[str], bad: tuple[Any, type[Exception]]
+    ) -> None:
+        """Nothing goes."""
+        txn, model = self.open_txns()[which % len(self.open_txns())]
+        with pytest.raises(bad[1]):
+            txn.delete_many([*ids, bad[0]])
+        assert len(txn) == len(model.jobs)
+
+    @precondition(lambda self: self.readers() and len(self.walks) < 6)
+    @rule(which=st.integers(0, 9), queue=st.sampled_from(QUEUES), step=few, kind=few)
+    def begin_walk(self, which: int, queue: str, step: int, kind: int) -> None:
+        """Of the moment, whatever is written later."""
+        reader, model = self.readers()[which % len(self.readers())]
+        walk, expected = [
+            (iter(reader), model.all()),
+            (reader.queued(queue), model.queued(queue)),
+            (reader.queued(queue, "p"), model.queued(queue, "p")),
+            (reader.backing_off(2), model.backing_off(2)),
+            (reader.leased(), model.leased()),
+        ][kind]
+        assert list(islice(walk, step)) == expected[:step]
+        self.walks.append((walk, expected[step:], reader))
+
+    @precondition(lambda self: self.walks)
+    @rule(which=few)
+    def end_walk(self, which: int) -> None:
+        """It gives the rest of what there was."""
+        walk, expected, _ = self.walks.pop(which % len(self.walks))
+        assert list(walk) == expected
+        assert list(walk) == []
+
+    @precondition(lambda self: len(self.readers()) > 1)
+    @rule(new=st.integers(0, 9), old=st.integers(0, 9))
+    def compare_versions(self, new: int, old: int) -> None:
+        """A diff of any two, transactions and dry runs among them."""
+        newer, new_model = self.readers()[new % len(self.readers())]
+        older, old_model = self.readers()[old % len(self.readers())]
+        diff = newer.diff(older)
+        pairs = new_model.diff(old_model)
+        assert list(diff.pairs()) == pairs
+        assert len(diff) == len(pairs)
+        assert list(diff.added) == [n.id for o, n in pairs if n and not o]
+        assert list(diff.removed) == [o.id for o, n in pairs if o and not n]
+        assert list(diff.changed) == [n.id for o, n in pairs if o and n]
+
+    @invariant()
+    def one_reader_agrees(self) -> None:
+        """In turn, one after each step."""
+        readers = [(self.db.snapshot(), self.committed), *self.readers()]
+        self.turn += 1
+        same_answers(self.db, *readers[self.turn % len(readers)])
+
+    def teardown(self) -> None:
+        """All agree at the end, and nothing is left behind."""
+        if not hasattr(self, "db"):
+            return
+        for each in range(len(self.readers())):
+            same_answers(self.db, *self.readers()[each])
+        for txn, _ in self.open_txns():
+            txn.abort()
+        self.walks.clear()
+        self.snapshots.clear()
+        same_answers(self.db, self.db.snapshot(), self.committed)
+        memory = self.db.memory()
+        assert memory["pinned"] == []
+        assert memory["id_slots"] == len(self.committed.jobs)
+        assert memory["run_slots"] == sum(len(job.runs) for job in self.committed.jobs.values())
+
+
+def test_the_job_db_answers_as_a_dict_does() -> None:
+    """INV-D1 to INV-D15, through every operation in any order."""
+    run_state_machine_as_test(JobDbMachine, settings=settings(deadline=None))  # type: ignore[no-untyped-call]
