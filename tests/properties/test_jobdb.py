@@ -15,9 +15,9 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+
 from kit.job_model import JobModel, refusals
 from kit.jobs import backing_off, ended, leased, requeued, requirements, run
-
 from pyresched.errors import TxnClosed, WriterBusy
 from pyresched.jobdb import JobDb, Order, Reader, Txn
 from pyresched.model import Gang, Job, JobState, Outcome
@@ -39,7 +39,7 @@ IDS = [
     *(f"job-{n}" for n in range(30)),
 ]
 RUNS = [*(f"run-{n}" for n in range(12)), "01ARZ3NDEKTSV4RRFFQ69G5FAV", "r" * 60]
-QUEUES = ["alpha", "beta", "γ"]
+QUEUES = ["alpha", "beta", "été"]
 POOLS = ["p", "q", "r"]
 GANGS = ["g", "h"]
 
@@ -69,8 +69,7 @@ BAD_KEYS: list[tuple[Any, type[Exception]]] = [
 few = st.integers(0, 4)
 runs = st.lists(st.sampled_from(RUNS), max_size=3).map(
     lambda ids: tuple(
-        run(id, **({} if n == len(ids) - 1 else {"ended_at": 1, "outcome": Outcome.LOST}))
-        for n, id in enumerate(ids)
+        run(id) if id is ids[-1] else run(id, ended_at=1, outcome=Outcome.LOST) for id in ids
     )
 )
 new_jobs = st.builds(
@@ -93,13 +92,13 @@ new_jobs = st.builds(
 # What becomes of a job that is there. Some of it is against the rules: the model knows.
 CHANGES: dict[str, Callable[[Job, int], Job]] = {
     "lease": lambda job, n: leased(job, run_id=RUNS[n % len(RUNS)]),
-    "lease anew": lambda job, n: leased(job),
-    "run": lambda job, n: job.replace(state=JobState.RUNNING),
-    "requeue": lambda job, n: requeued(job) if job.runs else job,
+    "lease anew": lambda job, _: leased(job),
+    "run": lambda job, _: job.replace(state=JobState.RUNNING),
+    "requeue": lambda job, _: requeued(job) if job.runs else job,
     "back off": lambda job, n: backing_off(job, eligible_at=n % 5) if job.runs else job,
-    "succeed": lambda job, n: ended(job),
-    "cancel": lambda job, n: ended(job, JobState.CANCELLED),
-    "queue": lambda job, n: job.replace(state=JobState.QUEUED),
+    "succeed": lambda job, _: ended(job),
+    "cancel": lambda job, _: ended(job, JobState.CANCELLED),
+    "queue": lambda job, _: job.replace(state=JobState.QUEUED),
     "skip versions": lambda job, n: job.replace(
         state=JobState(n % 8), eligible_at=1, version=job.version + 3
     ),
@@ -111,8 +110,8 @@ CHANGES: dict[str, Callable[[Job, int], Job]] = {
     "gang": lambda job, n: job.replace(gang=Gang(GANGS[n % 2], 2) if n % 3 else None),
     "drop runs": lambda job, n: job.replace(runs=job.runs[n % 2 + 1 :]),
     "reason": lambda job, n: job.replace(reason=str(n)),
-    "same": lambda job, n: job,
-    "equal": lambda job, n: Job(**job.as_dict()),  # type: ignore[arg-type]
+    "same": lambda job, _: job,
+    "equal": lambda job, _: Job(**job.as_dict()),  # type: ignore[arg-type]
 }
 
 
@@ -269,13 +268,16 @@ class JobDbMachine(RuleBasedStateMachine):
             model.upsert_many(batch)
 
     @precondition(lambda self: self.open_txns())
-    @rule(which=few, batch=st.lists(new_jobs, min_size=1, max_size=6))
+    @rule(which=few, batch=st.lists(new_jobs, min_size=1, max_size=4))
     def upsert(self, which: int, batch: list[Job]) -> None:
         """Rows out of the blue: new, or in place of whatever is there."""
         self.put(which, batch)
 
     @precondition(lambda self: self.open_txns())
-    @rule(which=few, batch=st.lists(new_jobs, max_size=20, unique_by=lambda job: job.id))
+    @rule(
+        which=few,
+        batch=st.lists(new_jobs, min_size=8, max_size=25, unique_by=lambda job: job.id),
+    )
     def fill(self, which: int, batch: list[Job]) -> None:
         """Many jobs that break no rule, so that structures grow and split."""
         self.put(
@@ -296,7 +298,7 @@ class JobDbMachine(RuleBasedStateMachine):
     @rule(
         which=few,
         changes=st.lists(
-            st.tuples(st.sampled_from(sorted(CHANGES)), st.integers(0, 99)), min_size=1, max_size=6
+            st.tuples(st.sampled_from(sorted(CHANGES)), st.integers(0, 99)), min_size=1, max_size=3
         ),
     )
     def change(self, which: int, changes: list[tuple[str, int]]) -> None:
@@ -325,9 +327,7 @@ class JobDbMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.open_txns())
     @rule(which=few, ids=st.lists(st.sampled_from(IDS)), bad=st.sampled_from(BAD_KEYS))
-    def delete_bad_key(
-        self, which: int, ids: list[str], bad: tuple[Any, type[Exception]]
-    ) -> None:
+    def delete_bad_key(self, which: int, ids: list[str], bad: tuple[Any, type[Exception]]) -> None:
         """Nothing goes."""
         txn, model = self.open_txns()[which % len(self.open_txns())]
         with pytest.raises(bad[1]):
@@ -397,4 +397,4 @@ class JobDbMachine(RuleBasedStateMachine):
 
 def test_the_job_db_answers_as_a_dict_does() -> None:
     """INV-D1 to INV-D15, through every operation in any order."""
-    run_state_machine_as_test(JobDbMachine, settings=settings(deadline=None))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(JobDbMachine, settings=settings(deadline=None))

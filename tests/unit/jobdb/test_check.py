@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.jobs import backing_off, ended, gang, job, leased, run
 
+from kit.jobs import backing_off, ended, gang, job, leased, run
 from pyresched.jobdb import CHECKERS, JobDb, Txn, breaches
 from pyresched.model import Gang, Job
 
@@ -105,7 +105,7 @@ def test_entries_out_of_order_are_seen(txn: Txn) -> None:
     """For every index that has an order."""
     for name in ("submitted", "leased", "unvalidated", "backing_off", "gangs"):
         contents = txn.contents()
-        entries = contents[name]  # type: ignore[literal-required]
+        entries = contents[name]
         entries.extend(entries[:1])
         assert any("stands behind" in b for b in breaches(contents, JobDb().config)), name
     contents = txn.contents()
