@@ -1,7 +1,7 @@
 """The port to the truth: what a journal must do for a scheduler.
 
 Two implementations satisfy it by shape: `store.MemoryJournal`, and one over SQL. Whatever
-holds of a journal is stated here and in docs/invariants.md (INV-J1 to INV-J4).
+holds of a journal is stated here and in docs/invariants.md (INV-J1, J2 and J11).
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,6 +44,9 @@ class Journal(Protocol):
 
         Raises Forgotten for events that are no longer held, ValueError for a cursor past the end.
         """
+
+    def end(self) -> int:
+        """The cursor after the newest event, for a reader that wants to know what follows."""
 
     def forget(self, cursor: int) -> None:
         """Nobody needs the events before *cursor* any more, nor rows of jobs that ended before

@@ -113,6 +113,11 @@ class MemoryJournal:
             events = self._events[start:stop]
             return events, cursor + len(events)
 
+    def end(self) -> int:
+        """The cursor after the newest event."""
+        with self._lock:
+            return self._first_cursor + len(self._events)
+
     def forget(self, cursor: int) -> None:
         """Let go of the events before *cursor*, and of jobs that ended before it if none stay."""
         with self._lock:

@@ -238,8 +238,10 @@ def test_gangs_of_two_queues_with_one_id_are_two() -> None:
         leased(each.replace(id=f"t{each.id}", version=1), run_id=f"t{each.id}")
         for each in gang("g", queue="b")
     ]
-    changes, _ = applied(DictReader([*ours, *theirs]), report(ours[0], "failed"))
-    assert set(ends(changes)) == {"g.0", "g.1"}
+    changes, _ = applied(
+        DictReader([*ours, *theirs]), report(ours[0], "failed"), report(theirs[1], "succeeded")
+    )
+    assert set(ends(changes)) == {"g.0", "g.1", "tg.1"}
 
 
 def test_due_jobs_go_back_to_their_queues() -> None:

@@ -101,6 +101,7 @@ def test_the_log_is_read_by_cursor_without_gap_or_repeat() -> None:
         commit(journal, job(f"job-{n}"), events=n)
     whole, end = journal.events_since(0)
     assert (len(whole), end) == (10, 10)
+    assert journal.end() == end
     paged, cursor = [], 0
     while cursor < end:
         page, cursor = journal.events_since(cursor, limit=3)
@@ -124,6 +125,7 @@ def test_what_is_forgotten_is_never_skipped_silently() -> None:
     assert journal.events_since(3) == rest
     journal.forget(99)
     assert journal.events_since(4) == ([], 4)
+    assert journal.end() == 4
 
 
 def test_ended_jobs_stay_where_they_are_kept() -> None:

@@ -63,8 +63,9 @@ def kinds(changes: Changes) -> list[EventKind]:
 
 def test_a_job_that_fits_is_admitted_validated_at_version_one() -> None:
     """Whatever flag and version it comes with."""
-    changes = admitted(job("a", validated=False, version=7))
-    assert changes.jobs == (job("a", validated=True, version=1),)
+    for given in (job("a", validated=False), job("a", validated=True, version=7), job("a")):
+        changes = admitted(given)
+        assert changes.jobs == (job("a", validated=True, version=1),)
     assert changes.expected()["job", "a"] == 0
     assert kinds(changes) == [EventKind.QUEUE_CHANGED, EventKind.SUBMITTED]
 

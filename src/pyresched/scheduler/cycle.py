@@ -1,0 +1,285 @@
+"""The scheduler: every command and every step is decided on memory, then committed, then seen.
+
+Owns the order of stages; relies on stages that know neither each other nor the journal, and
+on `sync` to bring in what was committed. No clock, no thread. Keeps INV-J1 to INV-J11.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+
+from msgspec import Struct, structs
+
+from pyresched import fleet, leasing, outcomes, submit
+from pyresched.config import SchedulingConfig
+from pyresched.errors import DuplicateId, InputError
+from pyresched.jobdb import Reader, Snapshot
+from pyresched.model import (
+    Changes,
+    Event,
+    EventKind,
+    Instant,
+    Job,
+    JobId,
+    Node,
+    NodeId,
+    PoolName,
+    Queue,
+    QueueName,
+    RoundResult,
+    UnschedulableReason,
+)
+from pyresched.model.changes import composed
+from pyresched.nodedb import NodeDb
+from pyresched.outcomes import Report
+from pyresched.scheduler.check import breaches, facts
+from pyresched.scheduler.journal import Journal
+from pyresched.scheduler.sync import Sync
+from pyresched.scheduling import RoundState, run_round
+from pyresched.scheduling.check import unplaceable
+
+__all__ = ["Scheduler", "StepResult"]
+
+
+class StepResult(Struct, frozen=True, kw_only=True):
+    """What a step did.
+
+    `results` has the round of each pool that had one; without news since a round that changed
+    nothing, there is none. `next_wake` is when the next job is due or the next lease ends.
+    """
+
+    results: Mapping[PoolName, RoundResult]
+    next_wake: Instant | None
+
+
+class Scheduler:
+    """Jobs, nodes and queues over *journal*, which is the truth: this is rebuilt from it.
+
+    *ids* gives ids for runs that no run has had. Each command is one commit, or none when it
+    changes nothing, and returns what it committed; if it raises, nothing has changed. Not for
+    several threads at once. Events are read from the journal.
+    """
+
+    def __init__(
+        self, config: SchedulingConfig, journal: Journal, *, ids: Callable[[], str]
+    ) -> None:
+        self._config = config
+        self._journal = journal
+        self._ids = ids
+        self._sync = Sync(config, journal)
+        self._states: dict[PoolName, RoundState] = {}
+        self._settled_at: int | None = None  # the serial after which a step found nothing to do
+
+    @property
+    def config(self) -> SchedulingConfig:
+        """What the operator set."""
+        return self._config
+
+    @property
+    def journal(self) -> Journal:
+        """The truth, for readers of events."""
+        return self._journal
+
+    @property
+    def nodes(self) -> NodeDb:
+        """The nodes and what is bound to them, for readers."""
+        return self._sync.nodes
+
+    @property
+    def queues(self) -> Mapping[QueueName, Queue]:
+        """The queues by name."""
+        return self._sync.queues
+
+    @property
+    def sync(self) -> Sync:
+        """The memory behind this, for checks."""
+        return self._sync
+
+    def snapshot(self) -> Snapshot:
+        """The jobs as of the last command; immutable."""
+        return self._sync.snapshot
+
+    def check(self) -> list[str]:
+        """Every breach of an invariant between journal, memory and nodes; none when all is well."""
+        found = list(breaches(facts(self._config, self._sync, self._journal)))
+        found += self._sync.db.check(self._sync.snapshot)
+        return found + self._sync.nodes.check()
+
+    # Commands
+
+    def submit(self, jobs: Sequence[Job], now: Instant) -> Changes:
+        """Admit new jobs, all or none.
+
+        A job that no node could ever hold ends at once: its row is failed and says why. Raises
+        DuplicateId, or InputError that names job and field of everything wrong.
+        """
+        self._sync.catch_up()
+        try:
+            changes = submit.admit(
+                jobs,
+                self._sync.snapshot,
+                queues=self._sync.queues,
+                pools=self._sync.pools,
+                check=self._unplaceable,
+                config=self._config,
+                now=now,
+            )
+            # Memory cannot refuse what is committed, so what it cannot hold is refused before.
+            with self._sync.db.dry_run() as trial:
+                trial.upsert_many(changes.jobs)
+        except InputError:
+            raise
+        except ValueError as bad:  # an id that is too long, or no text
+            raise InputError(str(bad)) from bad
+        return self._commit(changes)
+
+    def cancel(self, job_ids: Iterable[JobId], now: Instant, *, reason: str = "") -> Changes:
+        """Take jobs back, with their gangs. Unknown and ended ones stay as they are."""
+        self._sync.catch_up()
+        return self._commit(submit.cancel(job_ids, self._sync.snapshot, now=now, reason=reason))
+
+    def report(self, reports: Sequence[Report], now: Instant) -> Changes:
+        """Take in what executors say of runs. What is late or repeated changes nothing."""
+        self._sync.catch_up()
+        return self._commit(outcomes.apply(reports, self._sync.snapshot, self._config, now))
+
+    def join_nodes(self, nodes: Iterable[Node], now: Instant) -> Changes:
+        """Take in nodes, new ones and known ones with other figures.
+
+        Raises DuplicateId, InputError, or ConfigError for an unknown pool.
+        """
+        self._sync.catch_up()
+        changes = fleet.join(nodes, self._sync.node_rows, now=now)
+        for node in changes.nodes:
+            self._config.pool(node.pool)
+        # Memory cannot refuse what is committed, so what it cannot hold is refused before.
+        NodeDb(self._config, changes.nodes)
+        return self._commit(changes)
+
+    def lose_nodes(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
+        """Nodes are out of reach, and so are their runs. Raises UnknownNode."""
+        self._sync.catch_up()
+        return self._commit(
+            fleet.lose(node_ids, self._sync.node_rows, jobs=self._sync.snapshot, now=now)
+        )
+
+    def nodes_back(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
+        """Lost nodes are in reach again. Raises UnknownNode."""
+        self._sync.catch_up()
+        return self._commit(fleet.back(node_ids, self._sync.node_rows, now=now))
+
+    def cordon_nodes(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
+        """Nodes take nothing new. Raises UnknownNode."""
+        self._sync.catch_up()
+        return self._commit(fleet.cordon(node_ids, self._sync.node_rows, now=now))
+
+    def uncordon_nodes(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
+        """Nodes take runs again. Raises UnknownNode."""
+        self._sync.catch_up()
+        return self._commit(fleet.uncordon(node_ids, self._sync.node_rows, now=now))
+
+    def put_queues(self, queues: Iterable[Queue], now: Instant) -> Changes:
+        """Make queues, or give them other settings. Raises DuplicateId, InputError."""
+        self._sync.catch_up()
+        return self._commit(_queue_changes(queues, self._sync.queue_rows, now=now))
+
+    # The cycle
+
+    def step(self, now: Instant) -> StepResult:
+        """One cycle: what time has brought, then a round for each pool, then leases."""
+        # 1. Follow what others have committed.
+        self._sync.catch_up()
+        # 2. Leases that nobody renewed: their runs are out of reach.
+        if self._config.lease_duration is not None:
+            self._commit(leasing.expire(self._sync.snapshot, now))
+        # 3. Jobs whose delay is over go back to their places.
+        self._commit(outcomes.due(self._sync.snapshot, now))
+        # 4. Jobs that could not be checked against the nodes before.
+        pools = self._sync.pools
+        if pools:
+            self._commit(
+                submit.validate(self._sync.snapshot, pools=pools, check=self._unplaceable, now=now)
+            )
+        # 5. A round for each pool, and leases for what it placed; nothing when nothing is new.
+        results: dict[PoolName, RoundResult] = {}
+        if self._settled_at != self._sync.serial:
+            results = self._rounds(now)
+            if not any(results.values()):
+                self._settled_at = self._sync.serial
+        return StepResult(results=results, next_wake=self._next_wake())
+
+    def _rounds(self, now: Instant) -> dict[PoolName, RoundResult]:
+        """Decide pool by pool, each on top of the pools before it, and commit all at once."""
+        results: dict[PoolName, RoundResult] = {}
+        decided: list[Changes] = []
+        last = self._config.pools[-1].name
+        with ExitStack() as ends:
+            reader: Reader = self._sync.snapshot
+            overlay = None
+            for pool in self._config.pools:
+                name = pool.name
+                state = self._states.get(name, RoundState())
+                results[name], self._states[name] = run_round(
+                    reader, self._sync.nodes, self._sync.queues, name, self._config, state, now
+                )
+                changes = leasing.grant(results[name], reader, now, self._ids, self._config)
+                decided.append(changes)
+                if changes.jobs and name != last:
+                    if overlay is None:
+                        reader = overlay = ends.enter_context(self._sync.db.dry_run())
+                    overlay.upsert_many(changes.jobs)
+        changes, expect = composed(decided)
+        self._commit(changes, expect=expect)
+        return results
+
+    def _next_wake(self) -> Instant | None:
+        """When the next job is due or the next lease ends."""
+        snapshot = self._sync.snapshot
+        first = next(iter(snapshot.backing_off()), None)
+        due = None if first is None else first.eligible_at
+        if self._config.lease_duration is None:
+            return due
+        end = leasing.next_end(snapshot)
+        return min((each for each in (due, end) if each is not None), default=None)
+
+    def _commit(
+        self, changes: Changes, *, expect: Mapping[tuple[str, str], int] | None = None
+    ) -> Changes:
+        """Write *changes*, if any, to the journal, and then let memory follow."""
+        if changes:
+            guards = changes.expected() if expect is None else expect
+            self._journal.commit(changes, expect=guards)
+            self._sync.catch_up()
+        return changes
+
+    def _unplaceable(self, jobs: Sequence[Job]) -> Mapping[JobId, UnschedulableReason]:
+        """Which of *jobs* no node could hold even when empty."""
+        return unplaceable(jobs, self._sync.nodes, self._config)
+
+
+def _queue_changes(
+    queues: Iterable[Queue], rows: Mapping[QueueName, Queue], *, now: Instant
+) -> Changes:
+    """The rows of *queues* that are new or differ from *rows*."""
+    given: dict[QueueName, Queue] = {}
+    for queue in queues:
+        if given.setdefault(queue.name, queue) != queue:
+            raise DuplicateId(f"queue {queue.name!r} comes twice with other settings; send one")
+        if not queue.name:
+            raise InputError("a queue needs a name that is not empty")
+        if not 0 < queue.weight < float("inf"):
+            raise InputError(
+                f"queue {queue.name!r}: weight {queue.weight} is no claim; write a finite number "
+                "above 0"
+            )
+    changed = []
+    for queue in given.values():
+        old = rows.get(queue.name)
+        version = 0 if old is None else old.version
+        if old is None or queue != structs.replace(old, version=queue.version):
+            changed.append(structs.replace(queue, version=version + 1))
+    return Changes(
+        queues=tuple(changed),
+        events=tuple(
+            Event(kind=EventKind.QUEUE_CHANGED, at=now, queue=queue.name) for queue in changed
+        ),
+    )

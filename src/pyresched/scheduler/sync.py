@@ -1,0 +1,134 @@
+"""Memory that follows the journal: the only writer of the job db and the node db in a program.
+
+It ingests what was committed, in the order of the serials, and can neither refuse it nor run
+ahead. Keeps INV-J3.
+"""
+
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from pyresched.config import SchedulingConfig
+from pyresched.jobdb import JobDb, Snapshot
+from pyresched.model import (
+    Changes,
+    Job,
+    JobId,
+    JobState,
+    Node,
+    NodeId,
+    PoolName,
+    Queue,
+    QueueName,
+    RunId,
+)
+from pyresched.nodedb import NodeDb
+from pyresched.scheduler.journal import Journal
+
+__all__ = ["Sync"]
+
+_FIRST_ENDED: Final = JobState.SUCCEEDED  # states are numbered so that the ended ones come last
+
+
+class Sync:
+    """Jobs, nodes and queues as of one serial of *journal*; made from all of its rows."""
+
+    def __init__(self, config: SchedulingConfig, journal: Journal) -> None:
+        self._journal = journal
+        self._db = JobDb(config)
+        self._nodes = NodeDb(config)
+        self._node_rows: dict[NodeId, Node] = {}
+        self._queue_rows: dict[QueueName, Queue] = {}
+        # An operator's queue is there before anybody writes its row.
+        configured = {queue.name: queue for queue in config.queues}
+        self._queues = ChainMap(self._queue_rows, configured)
+        self._snapshot = self._db.snapshot()
+        rows, self._serial = journal.load()
+        self._ingest(rows)
+
+    @property
+    def serial(self) -> int:
+        """The commit up to which memory has followed."""
+        return self._serial
+
+    @property
+    def db(self) -> JobDb:
+        """The job db, for dry runs and checks."""
+        return self._db
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The jobs as of `serial`."""
+        return self._snapshot
+
+    @property
+    def nodes(self) -> NodeDb:
+        """The nodes as of `serial`, with what is bound to them."""
+        return self._nodes
+
+    @property
+    def node_rows(self) -> Mapping[NodeId, Node]:
+        """The nodes as the journal has them, by id, in the order in which they joined."""
+        return self._node_rows
+
+    @property
+    def queues(self) -> Mapping[QueueName, Queue]:
+        """The queues of the journal, then those that only the configuration names."""
+        return self._queues
+
+    @property
+    def queue_rows(self) -> Mapping[QueueName, Queue]:
+        """The queues that the journal has a row of."""
+        return self._queue_rows
+
+    @property
+    def pools(self) -> AbstractSet[PoolName]:
+        """The pools of known nodes, lost ones included."""
+        return frozenset(self._nodes.pools())
+
+    def catch_up(self) -> None:
+        """Bring in what was committed since `serial`, by whomever."""
+        rows, serial = self._journal.changes_since(self._serial)
+        if serial != self._serial:
+            self._ingest(rows)
+            self._serial = serial
+
+    def _ingest(self, rows: Changes) -> None:
+        """Make memory what *rows* say."""
+        for queue in rows.queues:
+            self._queue_rows[queue.name] = queue
+        if rows.nodes:
+            self._node_rows.update((node.id, node) for node in rows.nodes)
+            self._nodes.upsert_many(rows.nodes)
+        if not rows.jobs:
+            return
+        gone: list[JobId] = []
+        held: Sequence[Job] = rows.jobs
+        if not self._journal.keeps_ended:
+            gone = [job.id for job in rows.jobs if job.state >= _FIRST_ENDED]
+            if gone:
+                held = [job for job in rows.jobs if job.state < _FIRST_ENDED]
+        with self._db.write() as txn:
+            if gone:
+                txn.delete_many(gone)
+            txn.upsert_many(held)
+        before, self._snapshot = self._snapshot, self._db.snapshot()
+        self._nodes.advance(_Moved(self._snapshot.diff(before).pairs()))
+
+
+class _Moved:
+    """The part of a diff of the job db that changes what is bound on nodes: most does not."""
+
+    def __init__(self, pairs: Iterable[tuple[Job | None, Job | None]]) -> None:
+        self._pairs = [pair for pair in pairs if _active(pair[0]) != _active(pair[1])]
+
+    def pairs(self) -> list[tuple[Job | None, Job | None]]:
+        """(before, after) of each job whose active run is another."""
+        return self._pairs
+
+
+def _active(job: Job | None) -> RunId | None:
+    """The id of the active run of *job*, if any."""
+    run = None if job is None else job.active_run
+    return None if run is None else run.id

@@ -1,0 +1,202 @@
+"""Commands and steps: what is decided, committed and seen, and in which order."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from kit.driving import node, report, run_names, said, scheduler
+from kit.jobs import job, jobs
+from pyresched.config import PoolConfig, SchedulingConfig
+from pyresched.errors import ConfigError, Conflict, DuplicateId, InputError, UnknownNode
+from pyresched.model import (
+    NANOS,
+    Changes,
+    JobState,
+    Node,
+    Queue,
+    ReschedulePolicy,
+    ResourceVector,
+    RowKey,
+)
+from pyresched.scheduler import Scheduler
+from pyresched.store import MemoryJournal
+
+POLICY = ReschedulePolicy(attempts=2, interval=3600 * NANOS, delay=5 * NANOS)
+TWO_POOLS = SchedulingConfig(pools=(PoolConfig(name="default"), PoolConfig(name="other")))
+
+
+class Interrupted(MemoryJournal):
+    """Does something just before the next commit."""
+
+    before: Callable[[], object] | None = None
+
+    def commit(self, changes: Changes, *, expect: Mapping[RowKey, int]) -> int:
+        """As the journal does, after `before`."""
+        before, self.before = self.before, None
+        if before is not None:
+            before()
+        return super().commit(changes, expect=expect)
+
+
+def test_a_job_that_is_due_is_placed_in_the_same_step() -> None:
+    """Due jobs go back before the round, not after it."""
+    made = scheduler(node())
+    made.submit([job("a", policy=POLICY)], 0)
+    made.step(0)
+    report(made, "a", kind="failed", now=1)
+    assert made.step(1).next_wake == 1 + POLICY.delay
+    assert not made.step(POLICY.delay).results
+    made.step(1 + POLICY.delay)
+    assert made.snapshot().get("a").state is JobState.LEASED
+    assert said(made, "a")[-3:] == ["requeued", "leased", "rescheduled"]
+
+
+def test_jobs_that_came_before_the_nodes_are_placed_once_there_are_some() -> None:
+    """What fits none of them is refused then, in the step that would have placed it."""
+    made = scheduler()
+    made.submit([job("big", 5000, 1), job("small")], 0)
+    assert made.step(0).results["default"].scheduled == ()
+    made.join_nodes([node()], 1)
+    made.step(1)
+    assert made.snapshot().get("small").state is JobState.LEASED
+    assert made.snapshot().get("big").reason == "exceeds_every_node"
+
+
+def test_a_step_without_news_has_no_round() -> None:
+    """After one that changed nothing; any news brings the next."""
+    made = scheduler(node())
+    made.submit(jobs(6), 0)
+    assert len(made.step(0).results["default"].scheduled) == 4
+    assert not made.step(1).results["default"].scheduled
+    serial = made.sync.serial
+    assert not made.step(2).results
+    assert made.sync.serial == serial, "a step that does nothing commits nothing"
+    report(made, "job-000000", kind="succeeded", now=3)
+    assert len(made.step(3).results["default"].scheduled) == 1
+
+
+def test_a_pool_sees_the_decisions_of_the_pools_before_it() -> None:
+    """A job that may run in both is placed once, and all of a cycle is one commit."""
+    made = scheduler(node("d"), node("o", pool="other"), config=TWO_POOLS)
+    made.submit(jobs(5, pools=("default", "other")), 0)
+    serial = made.sync.serial
+    results = made.step(0).results
+    assert [len(results[pool].scheduled) for pool in ("default", "other")] == [4, 1]
+    assert made.sync.serial == serial + 1
+    assert made.check() == []
+
+
+def test_the_next_wake_is_the_first_lease_end_or_delay() -> None:
+    """None while nothing waits for time."""
+    made = scheduler(node(), config=SchedulingConfig(lease_duration=50))
+    assert made.step(0).next_wake is None
+    made.submit([job("a", policy=POLICY), job("b", policy=POLICY)], 0)
+    assert made.step(0).next_wake == 50
+    report(made, "a", kind="running", now=20)
+    assert made.step(20).next_wake == 50
+    report(made, "b", kind="running", now=30)
+    assert made.step(30).next_wake == 70
+    report(made, "b", kind="succeeded", now=31)
+    assert made.step(70).results["default"].scheduled, "the lost run of `a` is replaced at once"
+    assert said(made, "a")[-3:] == ["lost", "requeued", "leased"]
+
+
+def test_a_conflict_leaves_memory_as_it_was_and_the_next_command_sees_why() -> None:
+    """Two schedulers over one journal: never do both decide on a row."""
+    journal = Interrupted()
+    ours = scheduler(node(), journal=journal)
+    ours.submit([job("a")], 0)
+    theirs = Scheduler(SchedulingConfig(), journal, ids=run_names("their"))
+    journal.before = lambda: theirs.cancel(["a"], 1)
+    before = list(ours.snapshot())
+    with pytest.raises(Conflict, match="job 'a'"):
+        ours.step(1)
+    assert list(ours.snapshot()) == before
+    assert not ours.step(2).results["default"].scheduled
+    assert ours.snapshot().get("a").state is JobState.CANCELLED
+    assert ours.check() == []
+
+
+def test_a_follower_catches_up_over_many_commits() -> None:
+    """With the first command after them; rows may have jumped over states in between."""
+    leader = scheduler(node())
+    follower = Scheduler(SchedulingConfig(), leader.journal, ids=run_names("follower"))
+    leader.submit([job("a", policy=POLICY), job("b")], 0)
+    leader.step(0)
+    assert len(follower.snapshot()) == 0
+    follower.report([], 0)
+    assert follower.snapshot().get("a").state is JobState.LEASED
+    report(leader, "a", kind="failed", now=1)
+    leader.step(1 + POLICY.delay)
+    report(leader, "a", kind="failed", now=2 + POLICY.delay)
+    follower.report([], 3 + POLICY.delay)
+    assert list(follower.snapshot()) == list(leader.snapshot())
+    assert follower.check() == []
+
+
+def test_what_memory_cannot_hold_is_refused_before_the_commit() -> None:
+    """An id of 300 characters; nothing of the request is in the journal."""
+    made = scheduler(node())
+    before = made.journal.load()
+    with pytest.raises(InputError, match="255"):
+        made.submit([job("good"), job("x" * 300)], 0)
+    with pytest.raises(InputError, match="label"):
+        made.join_nodes([node("good"), node("n", labels={"x": "y" * 300})], 0)
+    with pytest.raises(InputError, match="the resources are cpu, memory"):
+        made.join_nodes([Node(id="n", total=ResourceVector([1]))], 0)
+    with pytest.raises(ConfigError, match="unknown pool 'elsewhere'"):
+        made.join_nodes([node("n", pool="elsewhere")], 0)
+    assert made.journal.load() == before
+    assert made.check() == []
+
+
+def test_queues_are_those_of_the_journal_then_those_of_the_configuration() -> None:
+    """A queue that an operator configured is there without a row; one that was put wins."""
+    config = SchedulingConfig(queues=(Queue(name="q", weight=2.0),), create_queues=False)
+    made = scheduler(node(), config=config)
+    assert made.queues["q"].weight == 2.0
+    made.submit([job("a", queue="q")], 0)
+    changes = made.put_queues([Queue(name="q", weight=3.0), Queue(name="r")], 1)
+    assert [(queue.name, queue.version) for queue in changes.queues] == [("q", 1), ("r", 1)]
+    assert made.queues["q"].weight == 3.0
+    assert not made.put_queues([Queue(name="q", weight=3.0)], 2)
+    changes = made.put_queues([Queue(name="q", weight=3.0, cordoned=True)], 3)
+    assert changes.queues == (Queue(name="q", weight=3.0, cordoned=True, version=2),)
+    with pytest.raises(InputError, match="cordoned"):
+        made.submit([job("b", queue="q")], 3)
+    assert said(made)[-2:] == ["queue_changed", "queue_changed"]
+
+
+@pytest.mark.parametrize(
+    ("queues", "error"),
+    [
+        ([Queue(name="q", weight=0)], InputError),
+        ([Queue(name="q", weight=float("nan"))], InputError),
+        ([Queue(name="q", weight=float("inf"))], InputError),
+        ([Queue(name="")], InputError),
+        ([Queue(name="q"), Queue(name="q", weight=2.0)], DuplicateId),
+    ],
+)
+def test_a_queue_that_cannot_be_is_refused(queues, error) -> None:
+    """In one line, and none of the request is made."""
+    made = scheduler()
+    with pytest.raises(error) as refused:
+        made.put_queues([Queue(name="good"), *queues], 0)
+    assert "\n" not in str(refused.value)
+    assert not made.queues
+
+
+def test_commands_return_what_they_committed() -> None:
+    """Nothing when nothing changed; a refused job tells why in its row."""
+    made = scheduler(node())
+    changes = made.submit([job("big", 9000, 1)], 0)
+    assert changes.jobs[0].reason == "exceeds_every_node"
+    assert made.snapshot().get("big") == changes.jobs[0]
+    assert made.cordon_nodes(["node-1"], 1).nodes[0].version == 2
+    assert not made.cordon_nodes(["node-1"], 1)
+    made.submit([job("a")], 1)
+    assert not made.step(1).results["default"].scheduled
+    made.uncordon_nodes(["node-1"], 2)
+    assert made.step(2).results["default"].scheduled
+    with pytest.raises(UnknownNode):
+        made.lose_nodes(["node-2"], 3)
