@@ -15,6 +15,7 @@ from pyresched.model import (
     GangId,
     Job,
     JobId,
+    Node,
     NodeId,
     PoolName,
     QueueName,
@@ -81,18 +82,21 @@ class SubmitCheck:
         nodes = self._nodes.nodes(name)
         known = self._pools.get(name)
         # The node db makes a new tuple when a node of the pool comes, goes or changes.
-        if known is None or known.nodes is not nodes:
+        if known is None or known.source is not nodes:
             fairness = DominantResourceFairness(
                 self._nodes.capacity(name), self._config.multipliers(name)
             )
-            known = self._pools[name] = _EmptyPool(self._nodes.bare(name), fairness)
+            known = self._pools[name] = _EmptyPool(nodes, self._nodes.bare(name), fairness)
         return known
 
 
 class _EmptyPool:
     """What one pool could hold, by shape."""
 
-    def __init__(self, fork: NodeFork, fairness: DominantResourceFairness) -> None:
+    def __init__(
+        self, source: tuple[Node, ...], fork: NodeFork, fairness: DominantResourceFairness
+    ) -> None:
+        self.source = source  # what *fork* was made from; its own nodes are opened copies
         self.nodes = fork.nodes
         self._fork = fork
         self._fairness = fairness

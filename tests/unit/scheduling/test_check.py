@@ -117,6 +117,19 @@ def test_an_unknown_class_and_members_that_disagree_are_refused():
     assert refused(world, *members)["g.1"].code is ReasonCode.GANG_MALFORMED
 
 
+def test_the_check_asks_once_for_a_shape_while_the_nodes_are_the_same(monkeypatch):
+    """A copy of the nodes is made once, not for each job."""
+    world = World().with_nodes(node("n1"), node("n2"))
+    db = world.node_db()
+    check = SubmitCheck(db, world.config)
+    asked = []
+    bare = db.bare
+    monkeypatch.setattr(db, "bare", lambda pool: asked.append(pool) or bare(pool))
+    check(jobs(3))
+    check(jobs(3, prefix="other"))
+    assert asked == [POOL]
+
+
 def test_the_check_sees_nodes_come_and_go():
     """What it remembers is of the nodes as they were."""
     world = World().with_nodes(node("n1"))
