@@ -26,7 +26,6 @@ from pyresched.model import (
     Queue,
     QueueName,
     RoundResult,
-    UnschedulableReason,
 )
 from pyresched.model.changes import composed
 from pyresched.nodedb import NodeDb
@@ -35,7 +34,7 @@ from pyresched.scheduler.check import breaches, facts
 from pyresched.scheduler.journal import Journal
 from pyresched.scheduler.sync import Sync
 from pyresched.scheduling import RoundState, run_round
-from pyresched.scheduling.check import unplaceable
+from pyresched.scheduling.check import SubmitCheck
 
 __all__ = ["Scheduler", "StepResult"]
 
@@ -66,6 +65,7 @@ class Scheduler:
         self._journal = journal
         self._ids = ids
         self._sync = Sync(config, journal)
+        self._check = SubmitCheck(self._sync.nodes, config)
         self._states: dict[PoolName, RoundState] = {}
         self._settled_at: int | None = None  # the serial after which a step found nothing to do
 
@@ -119,7 +119,7 @@ class Scheduler:
                 self._sync.snapshot,
                 queues=self._sync.queues,
                 pools=self._sync.pools,
-                check=self._unplaceable,
+                check=self._check,
                 config=self._config,
                 now=now,
             )
@@ -197,7 +197,7 @@ class Scheduler:
         pools = self._sync.pools
         if pools:
             self._commit(
-                submit.validate(self._sync.snapshot, pools=pools, check=self._unplaceable, now=now)
+                submit.validate(self._sync.snapshot, pools=pools, check=self._check, now=now)
             )
         # 5. A round for each pool, and leases for what it placed; nothing when nothing is new.
         results: dict[PoolName, RoundResult] = {}
@@ -250,10 +250,6 @@ class Scheduler:
             self._journal.commit(changes, expect=guards)
             self._sync.catch_up()
         return changes
-
-    def _unplaceable(self, jobs: Sequence[Job]) -> Mapping[JobId, UnschedulableReason]:
-        """Which of *jobs* no node could hold even when empty."""
-        return unplaceable(jobs, self._sync.nodes, self._config)
 
 
 def _queue_changes(
