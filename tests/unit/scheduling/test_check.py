@@ -71,10 +71,10 @@ def test_a_gang_is_refused_for_the_member_that_fits_nowhere():
 
 
 def test_members_of_different_sizes_are_placed_largest_first():
-    """As a round would."""
-    members = gang("g", 1000, 1024, size=2)
-    members[1] = members[1].replace(requirements=requirements(4000, 1024))
-    world = World().with_nodes(node("n1"), node("n2", 1000, 8192))
+    """As a round would: 3 on the node of 3, then both of 2 on the node of 4."""
+    members = gang("g", 2000, 1024, size=3)
+    members[2] = members[2].replace(requirements=requirements(3000, 1024))
+    world = World().with_nodes(node("n1"), node("n2", 3000, 8192))
     assert refused(world, *members) == {}
     world = World().with_nodes(node("n1"))
     assert {reason.had for reason in refused(world, *members).values()} == {1}

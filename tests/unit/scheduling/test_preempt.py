@@ -226,17 +226,64 @@ def test_a_gang_preempts_for_all_its_members_or_not_at_all():
     assert {each.method for each in decided(over).scheduled} == {Method.FAIR_SHARE}
 
 
-def test_a_victim_that_a_later_gang_made_needless_keeps_its_node():
-    """The gang's second run frees the node on which a lone run had been taken first."""
-    over = world(node("n0", 3000, 8192), node("n1", 4000, 8192))
-    pair = gang("p", 2000, 1024, size=2, queue="b", **SPOT)
-    over.running(pair[0], "n0", at=1).running(pair[1], "n1", at=1)
-    over.running(spot("lone"), "n0", at=9).running(spot("other", 2), "n1", at=0)
-    wanted = gang("g", 1000, 1024, size=2, queue="a")
-    wanted[1] = wanted[1].replace(requirements=requirements(2000, 1024), version=1)
-    over.with_jobs(wanted)
+def young_lone_run_beside_an_old_gang():
+    """A young run on n0, and a gang with a run there and one on n1, in zone z; all of b."""
+    over = world(node("n0"), node("n1", 1000, 1024, labels={"zone": "z"}))
+    for member, node_id, cores in zip(
+        gang("g", size=2, queue="b", **SPOT), ("n0", "n1"), (2, 1), strict=True
+    ):
+        asked = requirements(cores * 1000, cores * 1024, **SPOT)
+        over.running(member.replace(requirements=asked, version=1), node_id, at=1)
+    return over.running(spot("lone", 2), "n0", at=9)
+
+
+IN_ZONE = requirements(1000, 1024, selector={"zone": "z"})
+
+
+def test_a_victim_that_another_member_made_needless_keeps_its_node_at_once():
+    """The lone run went first, then the gang freed its room: no third job may sit down there."""
+    over = young_lone_run_beside_an_old_gang()
+    wanted = gang("w", 2000, 2048, size=2, queue="a")
+    wanted[1] = wanted[1].replace(requirements=IN_ZONE, version=1)
+    over.with_jobs(wanted, firm("later", 2, submitted_at=5))
     result = decided(over)
-    assert {each.job_id for each in result.preempted} == {"p.0", "p.1"}
+    assert {each.job_id for each in result.preempted} == {"g.0", "g.1"}
+    assert set(result.refused) == {"later"}
+
+
+def test_a_victim_that_another_job_made_needless_keeps_its_node_in_the_end():
+    """The lone run went for the first job, then the gang went for the second."""
+    over = young_lone_run_beside_an_old_gang()
+    over.with_jobs(firm("first", 2, priority_class="urgent"))
+    over.with_jobs(job("second", queue="a", requirements=IN_ZONE))
+    result = decided(over)
+    assert {each.job_id for each in result.preempted} == {"g.0", "g.1"}
+    assert [each.job_id for each in result.scheduled] == ["first", "second"]
+    assert {share.queue: share.resulting_share for share in result.shares} == {"a": 0.6, "b": 0.4}
+
+
+def test_of_two_needless_victims_the_older_keeps_its_node():
+    """The gang frees room for one of the two that went for the first job."""
+    over = world(node("n0"), node("n1", 1000, 1024, labels={"zone": "z"}), protected_fraction=0.0)
+    for i, member in enumerate(gang("g", 1000, 1024, size=2, queue="b", **SPOT)):
+        over.running(member, f"n{i}", at=1)
+    over.running(spot("older"), "n0", at=5).running(spot("younger"), "n0", at=6)
+    over.running(firm("old"), "n0")
+    over.with_jobs(firm("first", 2, priority_class="urgent"))
+    over.with_jobs(job("second", queue="a", requirements=IN_ZONE))
+    assert victims(over) == ["younger", "g.0", "g.1"]
+
+
+def test_a_run_that_can_be_spared_is_spared_before_the_next_member_looks_for_room():
+    """The second member would else sit on the room of s1, though n1 has some."""
+    over = world(node("n0"), node("n1"), protected_fraction=0.0)
+    over.running(spot("large", 2), "n0", at=0)
+    over.running(spot("s1"), "n0", at=1).running(spot("s2"), "n0", at=2)
+    over.running(firm("old", 3), "n1")
+    wanted = gang("g", 3000, 3072, size=2, queue="a")
+    wanted[1] = wanted[1].replace(requirements=requirements(1000, 1024), version=1)
+    over.with_jobs(wanted)
+    assert victims(over) == ["s2", "large"]
 
 
 def test_what_is_placed_in_a_round_is_never_its_victim():
