@@ -35,6 +35,9 @@ GATES = (
     Gate("ordered: walk 10,000", "sortedcontainers", 60.0),
     Gate("ordered: pop the first and put it back, 1,000 times", "sortedcontainers", 1.2),
     Gate("ordered: 10 copies to keep", "sortedcontainers", 0.001),
+    Gate("round: 1,000 jobs onto 100 empty nodes", "python", 0.2),
+    Gate("round: 10,000 jobs onto 1,000 empty nodes", "python", 0.4),
+    Gate("round: 5,000 queued in 84 queues, none fits", "python", 0.8),
     Gate("transaction: 10,000 new rows", "dict", 80.0),
     Gate("transaction: read 10,000 rows", "dict", 7.0),
 )

@@ -7,7 +7,7 @@ are `shares` and `preempt`. docs/round.md tells it in pseudo-code. Keeps INV-R1 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from pyresched._core import RoundWalk
 from pyresched.config import SchedulingConfig
@@ -33,6 +33,8 @@ from pyresched.scheduling.shares import ShareRule
 from pyresched.scheduling.state import RoundState
 
 __all__ = ["QueueReader", "run_round"]
+
+_METHODS: Final[Mapping[str, Method]] = {each.value: each for each in Method}
 
 
 class QueueReader(JobReader, Protocol):
@@ -97,7 +99,7 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
     result = RoundResult(
         pool=pool,
         scheduled=tuple(
-            Placement(job_id, node_id, priority, Method(method))
+            Placement(job_id, node_id, priority, _METHODS[method])
             for job_id, node_id, priority, method in walk.placed
         ),
         preempted=preempted,
