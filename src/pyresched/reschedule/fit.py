@@ -16,9 +16,9 @@ from pyresched.model.durations import saturated
 __all__ = ["DELAY_FUNCTIONS", "Fit", "exact_fit", "nomad_fit"]
 
 DELAY_FUNCTIONS: Final = ("constant", "exponential", "fibonacci")
-# After so many steps each series has reached its cap or the end of int64.
+# After so many steps each series has passed any cap that int64 holds, or stays 0.
 _STEPS: Final = 100
-_WORD: Final = 63
+_WORD: Final = 64
 
 
 class Fit(Struct, frozen=True, kw_only=True):
@@ -107,15 +107,16 @@ def _constant(policy: ReschedulePolicy) -> Fit:
 def _exponential(policy: ReschedulePolicy) -> Fit:
     """Below the cap the figure is the latest delay; above it each attempt adds the cap."""
     latest = possible = 0
-    left = policy.attempts
-    while left > 0 and policy.attempts - left < _WORD:
-        delay = saturated(policy.delay << (policy.attempts - left))
+    left, step = policy.attempts, 0
+    # One shift more than int64 has bits: any delay but 0 has passed any cap by then.
+    for doublings in range(min(policy.attempts, _WORD)):
+        delay = policy.delay << doublings
         if delay > policy.max_delay:
+            step = policy.max_delay
             break
         latest = delay
         possible += latest < policy.interval
         left -= 1
-    step = policy.max_delay if policy.delay > 0 else 0
     if step > 0:
         possible += max(0, min(left, (policy.interval - latest - 1) // step))
     elif latest < policy.interval:
@@ -136,7 +137,7 @@ def _fibonacci(policy: ReschedulePolicy) -> Fit:
     count = max(policy.attempts, len(slots))
     capped = False
     while len(slots) < count and not capped and len(slots) < _STEPS:
-        following = saturated(slots[-1] + slots[-2])
+        following = slots[-1] + slots[-2]
         capped = following > policy.max_delay
         slots.append(policy.max_delay if capped else following)
     left = count - len(slots)

@@ -28,7 +28,7 @@ def test_any_number_of_attempts_is_answered_at_once(function, attempts) -> None:
     absurd = policy(attempts, 24 * 3600, 5, function, 3600)
     for fit in (nomad_fit(absurd), exact_fit(absurd)):
         assert not fit.fits
-        assert fit.interval <= 2**63 - 1
+        assert fit.interval <= fit.sufficient <= 2**63 - 1
         assert fit.possible < 20_000
 
 
@@ -85,9 +85,50 @@ def test_nomads_check_passes_a_policy_that_never_stops() -> None:
     assert len(always_failing(hour, most=200)) == 15
 
 
+@pytest.mark.parametrize(
+    ("function", "max_delay", "attempts", "interval"),
+    [
+        ("constant", 0, 2, 6),  # 5 5 | 5
+        ("constant", 0, 4, 16),
+        ("exponential", 1000, 4, 41),  # 5 10 20 40 | 80: the next delay ends it
+        ("exponential", 60, 6, 191),  # 5 10 20 40 60 60 | 60: the full window ends it
+        ("exponential", 10, 2, 11),  # 5 10 | 10
+        ("exponential", 10, 3, 21),  # 5 10 10 | 10
+        ("fibonacci", 1000, 3, 11),  # 5 5 10 | 15
+        ("fibonacci", 1000, 4, 31),  # 5 5 10 15 | 25
+        ("fibonacci", 60, 6, 96),  # 5 5 10 15 25 40 | 60
+        ("fibonacci", 60, 8, 216),  # 5 5 10 15 25 40 60 60 | 60
+        ("fibonacci", 10, 4, 26),  # 5 5 10 10 | 10
+    ],
+)
+def test_the_exact_interval_by_hand(function, max_delay, attempts, interval) -> None:
+    """From 5 ns; behind the bar stands the delay that follows the last attempt."""
+    one = ReschedulePolicy(
+        attempts=attempts, interval=1, delay=5, delay_function=function, max_delay=max_delay
+    )
+    fit = exact_fit(one)
+    assert (fit.interval, fit.sufficient, fit.fits) == (interval, interval, False)
+    assert exact_fit(structs.replace(one, interval=interval)).fits
+    assert len(always_failing(structs.replace(one, interval=interval))) == attempts
+
+
+def test_delays_of_nothing_fit_any_interval_above_it() -> None:
+    """Zero delays never reach a cap; a nanosecond is enough to count with."""
+    for function in ("constant", "exponential", "fibonacci"):
+        none = ReschedulePolicy(
+            attempts=1000, interval=1, delay=0, delay_function=function, max_delay=9
+        )
+        fit = nomad_fit(none)
+        assert (fit.fits, fit.interval) == (True, 0)
+        assert fit.possible == (1000 if function == "exponential" else 0)
+        assert not nomad_fit(structs.replace(none, interval=-1)).fits
+    small = ReschedulePolicy(attempts=10, interval=3, delay=1)
+    assert nomad_fit(small).possible == 3
+
+
 def test_one_attempt_fits_any_interval() -> None:
     """The first reschedule is not held against the interval."""
     one = policy(1, 15, 20, "fibonacci", 3600)
     assert exact_fit(one).fits
-    assert exact_fit(one).possible == 1
+    assert (exact_fit(one).possible, exact_fit(one).interval) == (1, 0)
     assert len(always_failing(one)) == 1

@@ -48,9 +48,11 @@ def test_other_policies_keep_the_newest_five() -> None:
 
 
 def test_a_limit_without_a_window_keeps_nothing() -> None:
-    """An interval of 0 can count nothing."""
+    """An interval of 0 can count nothing; one of a nanosecond can."""
     policy = ReschedulePolicy(attempts=2, interval=0, delay=5)
     assert times(history((1000, 5)), policy) == [1000]
+    policy = ReschedulePolicy(attempts=2, interval=1, delay=5)
+    assert times(history((998, 5), (999, 5)), policy) == [999, 1000]
 
 
 def test_the_old_history_is_untouched() -> None:

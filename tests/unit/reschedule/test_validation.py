@@ -75,6 +75,37 @@ def test_each_problem_says_what_would_be_right(fields, code, sentence) -> None:
     assert (first.code, first.severity, first.sentence) == (code, Severity.ERROR, sentence)
 
 
+@pytest.mark.parametrize(
+    ("fields", "interval"),
+    [
+        # Nomad's check wants more than 40 s, in whole seconds.
+        ({"attempts": 3, "delay": 10 * NANOS, "max_delay": HOUR}, "41s"),
+        # What both want is less than the least interval.
+        ({"attempts": 2, "delay": NANOS, "max_delay": 2 * NANOS}, "15s"),
+        # The longest duration stays as it is.
+        (
+            {"attempts": 2**62, "delay": HOUR, "max_delay": HOUR},
+            "2562047h47m16.854775807s",
+        ),
+    ],
+)
+def test_a_recommended_interval_is_in_whole_seconds_and_enough(fields, interval) -> None:
+    """Rounded up, never below 15 s."""
+    policy = ReschedulePolicy(interval=1, delay_function="exponential", **fields)
+    *_, last = problems(policy)
+    assert (
+        last.sentence == f"{policy.attempts} attempts need an interval of {interval}; yours is 1ns"
+    )
+
+
+def test_a_single_attempt_needs_an_interval_too() -> None:
+    """And any interval at all is one."""
+    one = ReschedulePolicy(attempts=1, interval=0, delay=5 * NANOS)
+    assert codes(one, Severity.ERROR)[0] == "attempts_need_interval"
+    tiny = ReschedulePolicy(attempts=1, interval=1, delay=5 * NANOS)
+    assert codes(tiny, Severity.ERROR)[0] == "interval_below_minimum"
+
+
 def test_a_policy_of_a_type_that_has_none_is_an_error() -> None:
     """Even a disabled one; and a type that has one needs one."""
     for job_type in ("system", "sysbatch"):

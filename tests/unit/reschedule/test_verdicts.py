@@ -110,6 +110,12 @@ def test_a_longer_delay_of_a_changed_policy_holds_at_once() -> None:
     assert next_delay(policy, history((0, 40)).events, failed_at=10) == 80
 
 
+def test_the_smallest_cap_is_a_cap() -> None:
+    """Only 0 means none."""
+    policy = ReschedulePolicy(delay=1, delay_function="exponential", max_delay=1, unlimited=True)
+    assert next_delay(policy, history((0, 1)).events, failed_at=1) == 1
+
+
 def test_sums_saturate() -> None:
     """No delay wraps, and no time passes the end of int64."""
     most = 2**63 - 1
