@@ -93,6 +93,7 @@ def test_nomads_check_passes_a_policy_that_never_stops() -> None:
         ("exponential", 1000, 4, 41),  # 5 10 20 40 | 80: the next delay ends it
         ("exponential", 60, 6, 191),  # 5 10 20 40 60 60 | 60: the full window ends it
         ("exponential", 10, 2, 11),  # 5 10 | 10
+        ("exponential", 11, 2, 11),  # 5 10 | 11
         ("exponential", 10, 3, 21),  # 5 10 10 | 10
         ("fibonacci", 1000, 3, 11),  # 5 5 10 | 15
         ("fibonacci", 1000, 4, 31),  # 5 5 10 15 | 25
@@ -122,8 +123,18 @@ def test_delays_of_nothing_fit_any_interval_above_it() -> None:
         assert (fit.fits, fit.interval) == (True, 0)
         assert fit.possible == (1000 if function == "exponential" else 0)
         assert not nomad_fit(structs.replace(none, interval=-1)).fits
+
+
+def test_caps_of_a_nanosecond_are_counted_one_by_one() -> None:
+    """The smallest figures that there are."""
     small = ReschedulePolicy(attempts=10, interval=3, delay=1)
     assert nomad_fit(small).possible == 3
+    capped = ReschedulePolicy(
+        attempts=5, interval=4, delay=1, delay_function="exponential", max_delay=1
+    )
+    assert nomad_fit(capped).possible == 3  # 1 2 3 | 4 5
+    capped = structs.replace(capped, delay_function="fibonacci", attempts=500, interval=200)
+    assert nomad_fit(capped).possible == 202  # 1 1 1 2 3 ... 200 | 201
 
 
 def test_one_attempt_fits_any_interval() -> None:

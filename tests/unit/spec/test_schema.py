@@ -149,6 +149,20 @@ def test_a_fault_names_its_key_and_what_would_be_right(fields, key, right) -> No
     assert "\n" not in message
 
 
+@pytest.mark.parametrize("fields", [{"priority": 2**32 - 1}, {"groups": [{**GROUP, "count": 0}]},
+                                    {"groups": [{**GROUP, "count": 1_000_000}]}])  # fmt: skip
+def test_the_ends_of_a_range_belong_to_it(fields) -> None:
+    """What an error recommends is accepted."""
+    assert spec_from({"name": "j", "groups": [GROUP], **fields})
+
+
+def test_what_is_left_out_has_a_default() -> None:
+    """A service of one instance in the default queue."""
+    spec = spec_from({"name": "j", "groups": [GROUP]})
+    assert (spec.type, spec.queue, spec.priority) == (JobType.SERVICE, "default", 0)
+    assert spec.groups == (GroupSpec(name="g", count=1, gang=False),)
+
+
 def test_text_is_run_by_a_shell_and_a_list_is_not() -> None:
     """The two ways to write a command."""
     assert TaskSpec(command="a | b").words == ("/bin/sh", "-c", "a | b")
