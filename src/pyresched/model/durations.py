@@ -40,8 +40,10 @@ _UNIT: Final = {
 _PIECE: Final = re.compile(r"(?P<whole>[0-9]*)(?P<point>\.?)(?P<part>[0-9]*)(?P<unit>[^0-9.]*)")
 _SMALL: Final = 9  # digits up to which a slip is worked out
 _WANTED: Final = "write a duration such as 30s, 1h30m or 1.5h (units: ns, us, ms, s, m, h)"
-# What people write where Go has no such unit, and what it comes to.
+# What people write where Go has no such unit (or no such case, or a space before it), and
+# what it comes to.
 _MEANT: Final = {
+    **{unit: (unit, 1) for unit in _UNIT},
     "d": ("h", 24),
     "day": ("h", 24),
     "days": ("h", 24),

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyresched.config import SchedulingConfig, load_nodes, nodes_from, nodes_from_shape
+from pyresched.config import (
+    SchedulingConfig,
+    config_from,
+    load_nodes,
+    nodes_from,
+    nodes_from_shape,
+)
 from pyresched.errors import ConfigError, InputError
 from pyresched.model import ResourceVector, Taint, TaintEffect
 
@@ -43,6 +49,16 @@ def test_a_shape_needs_a_resource_cpu() -> None:
         nodes_from_shape("1x1", config)
 
 
+def test_a_series_of_one_is_a_series() -> None:
+    """Its id is padded like any other; a node without a pool is in the first."""
+    config = config_from({"pools": [{"name": "a"}, {"name": "b"}]})
+    (node,) = nodes_from({"nodes": [{**CPU, "prefix": "w", "count": 1}]}, config)
+    assert (node.id, node.pool) == ("w0001", "a")
+    (node,) = nodes_from({"nodes": [{**CPU, "id": "x", "pool": "b"}]}, config)
+    assert (node.id, node.pool) == ("x", "b")
+    assert {node.pool for node in nodes_from_shape("2x1", config)} == {"a"}
+
+
 @given(st.integers(1, 30_000))
 def test_ids_of_a_series_sort_as_their_numbers(count: int) -> None:
     """Order as text is order as numbers, at any count."""
@@ -73,6 +89,7 @@ nodes:
     assert head.taints == (Taint("only", "head", TaintEffect.NO_EXECUTE),)
     assert head.node_type == "small"
     assert [node.id for node in workers] == [f"w{i:04d}" for i in range(1, 13)]
+    assert {worker.pool for worker in workers} == {"default"}
     assert workers[0].total == ResourceVector([8000, 16 * 1024])
 
 

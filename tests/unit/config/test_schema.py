@@ -17,6 +17,29 @@ def test_the_defaults_work_as_they_stand() -> None:
     assert config.multipliers("default") == (1.0, 1.0)
     assert config.policy_for("batch") == ReschedulePolicy.default("batch")
     assert config.policy_for("system") is None
+    assert (config.max_queue_lookback, config.lease_duration, config.create_queues) == (
+        0,
+        None,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"protected_fraction": 0},
+        {"lease_duration": 1},
+        {"max_queue_lookback": 0},
+        {"queues": [{"name": "a", "weight": 5e-324}]},
+        {"priority_classes": [{"name": "default", "priority": 2**31 - 1}]},
+        {"priority_classes": [{"name": "default", "priority": 0}]},
+        {"fairness_resources": {"cpu": 0, "memory": 1}},
+        {"reschedule": {"batch": {"delay": 0, "attempts": 0}}},
+    ],
+)
+def test_the_ends_of_a_range_belong_to_it(written: dict[str, object]) -> None:
+    """What is just right is accepted."""
+    assert config_from(written)
 
 
 def test_a_tuple_in_code_is_a_list() -> None:
@@ -74,6 +97,16 @@ def test_nothing_written_is_the_default() -> None:
         ({"fairness_resources": {"cpus": 1}}, "fairness_resources.cpus", "mean 'cpu'?"),
         ({"fairness_resources": {"cpu": -1}}, "fairness_resources.cpu", "number from 0"),
         ({"fairness_resources": {"cpu": 0}}, "fairness_resources", "above 0"),
+        (
+            {"pools": [{"name": "a", "fairness_resources": {}}]},
+            "pools[0].fairness_resources",
+            "leave it out or name a resource",
+        ),
+        (
+            {"priority_classes": [{"name": "default", "priority": 2**31}]},
+            "priority_classes[0].priority",
+            "write 0 to 2147483647",
+        ),
         (
             {"pools": [{"name": "a", "fairness_resources": {"gpu": 1}}]},
             "pools[0].fairness_resources.gpu",

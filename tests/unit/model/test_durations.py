@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pyresched.errors import InputError
 from pyresched.model import format_duration, parse_duration
+from pyresched.model.durations import saturated, short_duration
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -58,7 +59,23 @@ def test_what_go_refuses_is_refused(text: object) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "right"), [("1d", "24h"), ("2hr", "2h"), ("5 min", "5m")])
+SLIPS = {
+    "24h": ("d", "day", "days"),
+    "168h": ("w", "week", "weeks"),
+    "1h": ("hr", "hrs", "hour", "hours", "H"),
+    "1m": ("min", "mins", "minute", "minutes", " min"),
+    "1s": ("sec", "secs", "second", "seconds", "S"),
+    "1ms": ("msec",),
+    "1us": ("usec",),
+    "1ns": ("nsec",),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [(f"1{unit}", right) for right, units in SLIPS.items() for unit in units]
+    + [("7d", "168h"), ("123456789hr", "123456789h")],
+)
 def test_a_common_slip_is_answered_with_what_to_write(text: str, right: str) -> None:
     """The error names the duration that was probably meant."""
     with pytest.raises(InputError, match=f"write {right}$"):
@@ -70,6 +87,10 @@ def test_a_common_slip_is_answered_with_what_to_write(text: str, right: str) -> 
     [
         (0, "0s"),
         (1, "1ns"),
+        (-1, "-1ns"),
+        (1000, "1µs"),
+        (1_000_000, "1ms"),
+        (1_000_000_000, "1s"),
         (1100, "1.1µs"),
         (2_200_000, "2.2ms"),
         (3_300_000_000, "3.3s"),
@@ -84,10 +105,55 @@ def test_durations_are_printed_as_go_prints_them(nanoseconds: int, text: str) ->
     assert format_duration(nanoseconds) == text
 
 
+def test_a_slip_that_is_not_plain_is_answered_with_an_example() -> None:
+    """Parts of days and long figures are not worked out."""
+    for text in ("1.5d", "1234567890hr", "1fortnight"):
+        with pytest.raises(InputError, match="write a duration such as 30s"):
+            parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (0, "0s"),
+        (999, "999ns"),
+        (1000, "1µs"),
+        (10**6 - 1, "999.999µs"),
+        (10**6, "1ms"),
+        (10**9, "1s"),
+        (60 * 10**9, "1m"),
+        (90 * 10**9, "1m30s"),
+        (3600 * 10**9, "1h"),
+        (3605 * 10**9, "1h0m5s"),
+        (36_000 * 10**9, "10h"),
+        (5400 * 10**9, "1h30m"),
+        (3600 * 10**9 + 600 * 10**9, "1h10m"),
+        (10 * 60 * 10**9, "10m"),
+        (-3600 * 10**9, "-1h"),
+    ],
+)
+def test_short_text_leaves_out_what_is_zero(nanoseconds: int, text: str) -> None:
+    """As people write durations; it reads back to the same."""
+    assert short_duration(nanoseconds) == text
+    assert parse_duration(text) == nanoseconds
+
+
+def test_whole_numbers_up_to_the_ends_of_int64_are_durations() -> None:
+    """And nothing past them."""
+    for end in (-(2**63), 2**63 - 1):
+        assert parse_duration(end) == saturated(end) == end
+    for past in (-(2**63) - 1, 2**63):
+        with pytest.raises(InputError, match="past what can be counted"):
+            parse_duration(past)
+    assert saturated(2**70) == 2**63 - 1
+    assert saturated(-(2**70)) == -(2**63)
+
+
 @given(INT64)
 def test_printing_and_reading_come_back_to_the_same(nanoseconds: int) -> None:
     """Every int64 survives the way to text and back."""
     assert parse_duration(format_duration(nanoseconds)) == nanoseconds
+    assert parse_duration(short_duration(nanoseconds)) == nanoseconds
 
 
 @given(st.text(alphabet="0123456789.+-hmsnuµd ", max_size=24))
