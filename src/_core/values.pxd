@@ -42,6 +42,7 @@ cdef class Run:
     cdef int64_t ended_ns
     cdef readonly object outcome
     cdef readonly str reason
+    cdef int put(self, str name, object value) except -1
 
 
 cdef class Job:
@@ -66,4 +67,7 @@ cdef class Job:
     cdef readonly str reason
     cdef readonly object payload
     cdef readonly int64_t version
+    cdef int put_state(self, object state) except -1
+    cdef int must_be_whole(self) except -1
+    cdef int put(self, str name, object value) except -1
     cdef Run active(self)

@@ -10,6 +10,7 @@ from enum import Enum, IntEnum
 
 cimport cython
 from cpython.number cimport PyNumber_Index
+from cpython.object cimport Py_EQ, PyObject_RichCompareBool
 from libc.stdint cimport INT64_MIN, int64_t
 
 from pyresched._core.resources cimport ResourceVector
@@ -32,12 +33,12 @@ class JobState(IntEnum):
     @property
     def terminal(self):
         """Whether a job in this state has ended for good."""
-        return self >= JobState.SUCCEEDED
+        return self._value_ >= SUCCEEDED
 
     @property
     def active(self):
         """Whether a job in this state holds room on a node."""
-        return JobState.LEASED <= self <= JobState.RUNNING
+        return LEASED <= self._value_ <= RUNNING
 
 
 class Outcome(Enum):
@@ -65,6 +66,25 @@ cdef inline int64_t whole(object value) except? -1:
 
 cdef inline int64_t or_never(object at) except? -1:
     return NEVER if at is None else whole(at)
+
+
+cdef inline bint same(object a, object b) except -1:
+    """Equal; what is identical is, without asking (a payload may not know how to compare)."""
+    return PyObject_RichCompareBool(a, b, Py_EQ)
+
+
+cdef tuple tuple_of(object value, str field):
+    """*value*, which a *field* takes only if it is a tuple."""
+    if type(value) is not tuple:
+        raise TypeError(f"{field} is a tuple, got {value!r}")
+    return <tuple> value
+
+
+cdef str text(object value, str field):
+    """*value*, which a *field* takes only if it is a str."""
+    if type(value) is not str:
+        raise TypeError(f"{field} is a str, got {value!r}")
+    return <str> value
 
 
 @cython.final
@@ -206,7 +226,48 @@ cdef class Run:
 
     def replace(self, **changes):
         """The same run with *changes*, by field name. Raises TypeError for an unknown field."""
-        return Run(**{**self.as_dict(), **changes})
+        cdef Run twin = Run.__new__(Run)
+        twin.id = self.id
+        twin.node_id = self.node_id
+        twin.pool = self.pool
+        twin.priority = self.priority
+        twin.leased_at = self.leased_at
+        twin.lease_expires_ns = self.lease_expires_ns
+        twin.started_ns = self.started_ns
+        twin.ended_ns = self.ended_ns
+        twin.outcome = self.outcome
+        twin.reason = self.reason
+        for name, value in changes.items():
+            twin.put(name, value)
+        if (twin.ended_ns == NEVER) != (twin.outcome is None):
+            raise ValueError(f"run {twin.id!r}: ended_at and outcome go together")
+        return twin
+
+    cdef int put(self, str name, object value) except -1:
+        """Set a field of a run that nobody has yet."""
+        if name == "ended_at":
+            self.ended_ns = or_never(value)
+        elif name == "outcome":
+            self.outcome = value
+        elif name == "started_at":
+            self.started_ns = or_never(value)
+        elif name == "reason":
+            self.reason = text(value, name)
+        elif name == "lease_expires_at":
+            self.lease_expires_ns = or_never(value)
+        elif name == "leased_at":
+            self.leased_at = whole(value)
+        elif name == "id":
+            self.id = text(value, name)
+        elif name == "node_id":
+            self.node_id = text(value, name)
+        elif name == "pool":
+            self.pool = text(value, name)
+        elif name == "priority":
+            self.priority = whole(value)
+        else:
+            raise TypeError(f"a run has no field {name!r}")
+        return 0
 
     def as_dict(self):
         """Every field by name."""
@@ -225,7 +286,19 @@ cdef class Run:
             return True
         if not isinstance(other, Run):
             return NotImplemented
-        return self.as_dict() == (<Run> other).as_dict()
+        cdef Run that = <Run> other
+        return (
+            self.priority == that.priority
+            and self.leased_at == that.leased_at
+            and self.lease_expires_ns == that.lease_expires_ns
+            and self.started_ns == that.started_ns
+            and self.ended_ns == that.ended_ns
+            and self.id == that.id
+            and self.node_id == that.node_id
+            and self.pool == that.pool
+            and self.reason == that.reason
+            and same(self.outcome, that.outcome)
+        )
 
     def __repr__(self):
         return f"Run({', '.join([f'{name}={value!r}' for name, value in self.as_dict().items()])})"
@@ -258,23 +331,14 @@ cdef class Job:
                  tuple runs not None=(), str job_type not None="batch", policy=None, tracker=None,
                  failed_at=None, eligible_at=None, retry_delay=None, ended_at=None,
                  str reason not None="", payload=None, version=1):
-        cdef int64_t code = whole(state), rank = whole(priority)
-        if not id:
-            raise ValueError("a job needs an id that is not empty")
-        if not queue:
-            raise ValueError(f"job {id!r} needs a queue")
-        if not 0 <= code <= CANCELLED:
-            raise ValueError(f"job {id!r}: no such state {state!r}")
-        if not 0 <= rank <= 4294967295:
-            raise ValueError(f"job {id!r}: priority must be from 0 to 4294967295, got {priority}")
         self.id = id
         self.queue = queue
         self.requirements = requirements
         self.submitted_at = whole(submitted_at)
         self.job_set = job_set
-        self.priority = rank
+        self.priority = whole(priority)
         self.pools = pools
-        self.state_code = <int> code
+        self.put_state(state)
         self.validated = validated
         self.gang = gang
         self.runs = runs
@@ -288,6 +352,25 @@ cdef class Job:
         self.reason = reason
         self.payload = payload
         self.version = whole(version)
+        self.must_be_whole()
+
+    cdef int put_state(self, object state) except -1:
+        cdef int64_t code = whole(state)
+        if not 0 <= code <= CANCELLED:
+            raise ValueError(f"job {self.id!r}: no such state {state!r}")
+        self.state_code = <int> code
+        return 0
+
+    cdef int must_be_whole(self) except -1:
+        """Raise ValueError for what no job can be."""
+        if not self.id:
+            raise ValueError("a job needs an id that is not empty")
+        if not self.queue:
+            raise ValueError(f"job {self.id!r} needs a queue")
+        if not 0 <= self.priority <= 4294967295:
+            raise ValueError(
+                f"job {self.id!r}: priority must be from 0 to 4294967295, got {self.priority}")
+        return 0
 
     cdef Run active(self):
         """The newest run if it has not ended, or None. (After a reconnect the kept run is last.)"""
@@ -338,13 +421,84 @@ cdef class Job:
         `version` goes up by one; `id`, `queue`'s place and `submitted_at` stay unless given.
         Raises TypeError for an unknown field.
         """
-        cdef dict fields = self.as_dict()
-        for name in changes:
-            if name not in fields:
-                raise TypeError(f"a job has no field {name!r}")
-        fields["version"] = self.version + 1
-        fields.update(changes)
-        return job_of(fields)
+        cdef Job twin = Job.__new__(Job)
+        twin.id = self.id
+        twin.queue = self.queue
+        twin.job_set = self.job_set
+        twin.priority = self.priority
+        twin.requirements = self.requirements
+        twin.pools = self.pools
+        twin.submitted_at = self.submitted_at
+        twin.state_code = self.state_code
+        twin.validated = self.validated
+        twin.gang = self.gang
+        twin.runs = self.runs
+        twin.job_type = self.job_type
+        twin.policy = self.policy
+        twin.tracker = self.tracker
+        twin.failed_ns = self.failed_ns
+        twin.eligible_ns = self.eligible_ns
+        twin.retry_delay = self.retry_delay
+        twin.ended_ns = self.ended_ns
+        twin.reason = self.reason
+        twin.payload = self.payload
+        twin.version = self.version + 1
+        for name, value in changes.items():
+            twin.put(name, value)
+        twin.must_be_whole()
+        return twin
+
+    cdef int put(self, str name, object value) except -1:
+        """Set a field of a job that nobody has yet. Those that change often come first."""
+        if name == "state":
+            self.put_state(value)
+        elif name == "runs":
+            self.runs = tuple_of(value, name)
+        elif name == "validated":
+            self.validated = value
+        elif name == "tracker":
+            self.tracker = value
+        elif name == "failed_at":
+            self.failed_ns = or_never(value)
+        elif name == "eligible_at":
+            self.eligible_ns = or_never(value)
+        elif name == "retry_delay":
+            self.retry_delay = or_never(value)
+        elif name == "ended_at":
+            self.ended_ns = or_never(value)
+        elif name == "reason":
+            self.reason = text(value, name)
+        elif name == "version":
+            self.version = whole(value)
+        elif name == "priority":
+            self.priority = whole(value)
+        elif name == "pools":
+            self.pools = tuple_of(value, name)
+        elif name == "requirements":
+            if type(value) is not Requirements:
+                raise TypeError(f"{name} is a Requirements, got {value!r}")
+            self.requirements = value
+        elif name == "gang":
+            if value is not None and type(value) is not Gang:
+                raise TypeError(f"{name} is a Gang or None, got {value!r}")
+            self.gang = value
+        elif name == "policy":
+            self.policy = value
+        elif name == "payload":
+            self.payload = value
+        elif name == "job_set":
+            self.job_set = text(value, name)
+        elif name == "job_type":
+            self.job_type = text(value, name)
+        elif name == "submitted_at":
+            self.submitted_at = whole(value)
+        elif name == "queue":
+            self.queue = text(value, name)
+        elif name == "id":
+            self.id = text(value, name)
+        else:
+            raise TypeError(f"a job has no field {name!r}")
+        return 0
 
     def as_dict(self):
         """Every field by name, as the constructor takes them."""
@@ -373,9 +527,27 @@ cdef class Job:
             return NotImplemented
         cdef Job that = <Job> other
         return (
-            self.id == that.id
-            and self.version == that.version
-            and self.as_dict() == that.as_dict()
+            self.version == that.version
+            and self.state_code == that.state_code
+            and self.submitted_at == that.submitted_at
+            and self.priority == that.priority
+            and self.validated == that.validated
+            and self.failed_ns == that.failed_ns
+            and self.eligible_ns == that.eligible_ns
+            and self.retry_delay == that.retry_delay
+            and self.ended_ns == that.ended_ns
+            and self.id == that.id
+            and self.queue == that.queue
+            and self.job_set == that.job_set
+            and self.job_type == that.job_type
+            and self.reason == that.reason
+            and same(self.requirements, that.requirements)
+            and same(self.pools, that.pools)
+            and same(self.gang, that.gang)
+            and same(self.runs, that.runs)
+            and same(self.policy, that.policy)
+            and same(self.tracker, that.tracker)
+            and same(self.payload, that.payload)
         )
 
     def __repr__(self):

@@ -95,6 +95,22 @@ def test_runs_that_differ_in_one_field_are_unequal(field: str) -> None:
     assert hash(before) == hash(run())
 
 
+def test_a_payload_that_cannot_compare_is_equal_to_itself() -> None:
+    """All versions share it; an array, say, has no truth value to give."""
+
+    class Payload:
+        def __eq__(self, other: object) -> bool:
+            raise AssertionError("compared")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    payload = Payload()
+    assert job(payload=payload) == job(payload=payload)
+    assert job(payload=payload, priority=1) != job(payload=payload)
+    with pytest.raises(AssertionError, match="compared"):
+        job(payload=payload) == job(payload=Payload())  # noqa: B015
+
+
 def test_a_version_can_be_given() -> None:
     """`replace(version=...)` sets it; nothing else makes a version stay."""
     assert job().replace(version=9).version == 9
@@ -183,14 +199,22 @@ def test_an_unknown_field_is_refused() -> None:
         ({"eligible_at": 1e9}, TypeError, "float"),
         ({"version": "1"}, TypeError, "str"),
         ({"submitted_at": 2**63}, OverflowError, "int"),
+        ({"gang": "gang-1"}, TypeError, "gang"),
+        ({"reason": None}, TypeError, "reason"),
+        ({"job_set": 1}, TypeError, "job_set"),
+        ({"job_type": 1}, TypeError, "job_type"),
     ],
 )
 def test_a_job_that_cannot_be_is_refused(
     fields: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """At once and by name, so that no store has to ask again."""
+    """At once and by name, so that no store has to ask again; by `replace` as well."""
     with pytest.raises(error, match=message):
         job(**fields)
+    before = job()
+    with pytest.raises(error):
+        before.replace(**fields)
+    assert before == job()
 
 
 def test_a_gang_has_an_id_and_at_least_two_members() -> None:
@@ -213,6 +237,20 @@ def test_a_run_has_an_end_exactly_when_it_has_an_outcome() -> None:
         run(ended_at=3)
     with pytest.raises(ValueError, match="ended_at and outcome go together"):
         run(outcome=Outcome.FAILED)
+    with pytest.raises(ValueError, match="ended_at and outcome go together"):
+        run().replace(ended_at=3)
+    with pytest.raises(ValueError, match="ended_at and outcome go together"):
+        run(ended_at=3, outcome=Outcome.FAILED).replace(outcome=None)
+
+
+@pytest.mark.parametrize("field", ["id", "node_id", "pool", "reason", "priority", "leased_at"])
+def test_a_run_that_cannot_be_is_refused(field: str) -> None:
+    """By the constructor and by `replace`."""
+    wrong: dict[str, Any] = {field: 1.5}
+    with pytest.raises(TypeError):
+        run(**wrong)
+    with pytest.raises(TypeError):
+        run().replace(**wrong)
 
 
 def test_the_active_run_is_the_newest_while_it_has_not_ended() -> None:

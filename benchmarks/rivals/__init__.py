@@ -1,0 +1,1 @@
+"""What ours is measured against, written as well as its tools allow; tested for equal answers."""
