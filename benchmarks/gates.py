@@ -39,7 +39,16 @@ GATES = (
     Gate("round: 10,000 jobs onto 1,000 empty nodes", "python", 0.4),
     Gate("round: 5,000 queued in 84 queues, none fits", "python", 0.8),
     Gate("transaction: 10,000 new rows", "dict", 80.0),
+    Gate("transaction: 10,000 new rows", "python", 0.33),
+    Gate("transaction: every job leased, then ended, 1,000 a commit", "python", 0.33),
+    Gate("transaction: one changed row", "python", 0.66),
+    Gate("transaction: one changed row, a snapshot before each", "python", 0.33),
+    Gate("transaction: 1,000 state changes", "python", 0.33),
     Gate("transaction: read 10,000 rows", "dict", 7.0),
+    Gate("transaction: read 10,000 rows", "python", 1.25),
+    Gate("transaction: read 10,000 rows, one at a time", "python", 1.25),
+    Gate("transaction: walk of all queues in order", "python", 0.66),
+    Gate("transaction: diff of 100 changes", "python", 0.05),
 )
 
 
