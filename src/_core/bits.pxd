@@ -4,21 +4,18 @@
 # There is no bits.pyx: each module that cimports this gets its own inline copy. Nothing here
 # allocates, and only `whole` raises or touches Python.
 from cpython.number cimport PyNumber_Index
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-cdef extern from *:
-    """
-    #ifndef PYRESCHED_BITS
-    #define PYRESCHED_BITS
-    #if defined(__GNUC__)
-      #define pyresched_prefetch(p) __builtin_prefetch(p)
-    #else
-      #define pyresched_prefetch(p) ((void) (p))
-    #endif
-    #endif
-    """
+cdef extern from "bits.h" nogil:
     # A hint; wrong addresses are harmless.
-    void prefetch "pyresched_prefetch"(const void *address) noexcept nogil
+    void prefetch "bits_prefetch"(const void *address) noexcept
+    # The place of the lowest bit that is set; there is one.
+    int lowest "bits_lowest"(uint32_t word) noexcept
+    # A bit for each of up to 32 words that is *wanted*. Reads up to the next multiple of four.
+    uint32_t matches "bits_matches"(const uint32_t *words, uint32_t count,
+                                    uint32_t wanted) noexcept
+    # The 128 bits of 26 characters if they are a ULID as it is written (upper case); 0 if not.
+    bint ulid "bits_ulid"(const uint8_t *text, uint64_t *high, uint64_t *low) noexcept
 
 
 cdef inline int64_t whole(object value) except? -1:

@@ -32,6 +32,22 @@ cdef struct Changes:
     size_t count
     size_t capacity
 
+cdef struct Inner:
+    uint64_t stamp
+    uint32_t fresh
+    uint32_t count            # cells below
+    uintptr_t child[WAYS]
+
+cdef enum:
+    MAX_DEPTH = 8             # HASH_BITS / WAY_BITS: leaves this deep grow without limit
+
+# The way from the root to a leaf or to nothing. Good until the map changes.
+cdef struct Path:
+    Inner *inner[MAX_DEPTH + 1]
+    uint32_t depth            # inner nodes on it
+    uintptr_t end             # what is there
+    uint32_t cell             # of the id in that leaf, NOWHERE: it has none
+
 cdef void maps_init(Maps *maps, Column *column) noexcept nogil
 # The slot of the id, or NOWHERE.
 cdef uint32_t hamt_find(const Maps *maps, const Hamt *map_, const Key *key) noexcept nogil
@@ -44,6 +60,17 @@ cdef int hamt_put(Maps *maps, Hamt *map_, EditLog *log, const Key *key, uint32_t
 # Take the id out. Where it led, or NOWHERE. Raises MemoryError.
 cdef int hamt_remove(Maps *maps, Hamt *map_, EditLog *log, const Key *key,
                      uint32_t *before) except -1 nogil
+# A look-up that leaves its way in *path*, and the two changes that take it from there: one
+# descent instead of two. `hamt_remove_at` is for an id that is there.
+cdef uint32_t hamt_seek(const Maps *maps, const Hamt *map_, const Key *key,
+                        Path *path) noexcept nogil
+cdef int hamt_put_at(Maps *maps, Hamt *map_, EditLog *log, const Key *key, uint32_t slot,
+                     Path *path) except -1 nogil
+cdef int hamt_remove_at(Maps *maps, Hamt *map_, EditLog *log, const Key *key,
+                        Path *path) except -1 nogil
+# Fetch ahead what look-ups of *keys* will read.
+cdef void hamt_warm(const Maps *maps, const Hamt *map_, const Key *keys,
+                    size_t count) noexcept nogil
 # All slots, in no order that a user may see, into *slots*, which has room for `map_.count`.
 cdef void hamt_slots(const Maps *maps, const Hamt *map_, uint32_t *slots) noexcept nogil
 # What differs, in no order that a user may see. Raises MemoryError. Give back with `changes_free`.

@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
-from pyresched._core.bits cimport prefetch
+from pyresched._core.bits cimport lowest, matches, prefetch
 from pyresched._core.ids cimport NOWHERE, Column, Key, entry_at, holds, key_of_slot
 from pyresched._core.versions cimport (
     EditLog, Meter, allocation_fails, drop_node, make_room, new_node, out_of_memory, release,
@@ -22,12 +22,6 @@ from pyresched._core.versions cimport (
 # A leaf under an inner node stands at every place whose low `bits` bits are its own, so at
 # 16 >> bits places: a full leaf splits into two, not into sixteen, and stays half full.
 # One with all 4 bits splits below a new inner node. At the root: bits 0.
-cdef struct Inner:
-    uint64_t stamp
-    uint32_t fresh
-    uint32_t count            # cells below
-    uintptr_t child[WAYS]
-
 # Followed by `capacity` hashes, then as many slots.
 cdef struct Leaf:
     uint64_t stamp
@@ -35,16 +29,6 @@ cdef struct Leaf:
     uint32_t count
     uint32_t capacity
     uint32_t bits
-
-cdef enum:
-    MAX_DEPTH = 8             # HASH_BITS / WAY_BITS: leaves this deep grow without limit
-
-# From the root to a leaf or to nothing.
-cdef struct Path:
-    Inner *inner[MAX_DEPTH + 1]
-    uint32_t depth            # inner nodes on it
-    uintptr_t end             # what is there
-    uint32_t cell             # of the id in that leaf, NOWHERE: it has none
 
 
 cdef inline bint is_leaf(uintptr_t child) noexcept nogil:
@@ -97,10 +81,16 @@ cdef void maps_init(Maps *maps, Column *column) noexcept nogil:
 
 cdef inline uint32_t cell_of(const Maps *maps, const Leaf *leaf, const Key *key) noexcept nogil:
     cdef uint32_t *hashes = hashes_of(leaf)
-    cdef uint32_t i
-    for i in range(leaf.count):
-        if hashes[i] == key.hash and holds(maps.column, slots_of(leaf)[i], key):
-            return i
+    cdef uint32_t at = 0, found, i
+    # An ordinary leaf is one block.
+    while at < leaf.count:
+        found = matches(hashes + at, min(<uint32_t> LEAF_CELLS, leaf.count - at), key.hash)
+        while found:
+            i = at + lowest(found)
+            if holds(maps.column, slots_of(leaf)[i], key):
+                return i
+            found &= found - 1
+        at += LEAF_CELLS
     return NOWHERE
 
 
@@ -120,53 +110,77 @@ cdef enum:
     GROUP = 32
 
 
-cdef void hamt_find_many(const Maps *maps, const Hamt *map_, const Key *keys, uint32_t *slots,
-                         size_t count) noexcept nogil:
-    # Groups go down together: each stage asks memory for what the next one reads.
-    cdef uintptr_t end[GROUP]
+cdef inline void warm_group(const Maps *maps, const Hamt *map_, const Key *keys, uintptr_t *end,
+                            uint32_t *slots, uint32_t count) noexcept nogil:
+    """For up to GROUP keys: where the way of each ends, and the first slot there under its hash,
+    or NOWHERE. Each stage asks memory for what the next one reads."""
     cdef uintptr_t node
     cdef const Leaf *leaf
-    cdef uint32_t rest, i, j, group, cell
-    cdef size_t at = 0
-    while at < count:
-        group = <uint32_t> min(<size_t> GROUP, count - at)
-        for i in range(group):
-            node = map_.root
-            rest = keys[at + i].hash
-            while node and not is_leaf(node):
-                node = inner_of(node).child[rest & (WAYS - 1)]
-                rest >>= WAY_BITS
-            end[i] = node
-            if node:
-                prefetch(<void *> node)
-                prefetch(<char *> node + 64)
-        for i in range(group):
-            slots[at + i] = NOWHERE
-            if end[i]:
-                leaf = leaf_of(end[i])
-                for j in range(leaf.count):
-                    if hashes_of(leaf)[j] == keys[at + i].hash:
-                        slots[at + i] = slots_of(leaf)[j]
-                        prefetch(entry_at(maps.column, slots[at + i]))
-                        break
-        for i in range(group):
-            if slots[at + i] != NOWHERE and not holds(maps.column, slots[at + i], &keys[at + i]):
-                leaf = leaf_of(end[i])
-                cell = cell_of(maps, leaf, &keys[at + i])
-                slots[at + i] = NOWHERE if cell == NOWHERE else slots_of(leaf)[cell]
-        at += group
+    cdef uint32_t rest, i, found
+    for i in range(count):
+        node = map_.root
+        rest = keys[i].hash
+        while node and not is_leaf(node):
+            node = inner_of(node).child[rest & (WAYS - 1)]
+            rest >>= WAY_BITS
+        end[i] = node
+        if node:
+            prefetch(<void *> node)
+            prefetch(<char *> node + 64)
+            prefetch(<char *> node + 128)
+    for i in range(count):
+        slots[i] = NOWHERE
+        if end[i]:
+            leaf = leaf_of(end[i])
+            found = matches(hashes_of(leaf), min(<uint32_t> LEAF_CELLS, leaf.count),
+                            keys[i].hash)
+            if found:
+                slots[i] = slots_of(leaf)[lowest(found)]
+                prefetch(entry_at(maps.column, slots[i]))
 
 
-cdef inline void descend(const Maps *maps, const Hamt *map_, const Key *key,
-                         Path *path) noexcept nogil:
+cdef void hamt_find_many(const Maps *maps, const Hamt *map_, const Key *keys, uint32_t *slots,
+                         size_t count) noexcept nogil:
+    cdef uintptr_t end[GROUP]
+    cdef uint32_t i, group, cell
+    while count:
+        group = <uint32_t> min(<size_t> GROUP, count)
+        warm_group(maps, map_, keys, end, slots, group)
+        for i in range(group):
+            # Seldom: another id with the same hash, or a leaf of more than one block.
+            if end[i] and not (slots[i] != NOWHERE and holds(maps.column, slots[i], &keys[i])):
+                cell = cell_of(maps, leaf_of(end[i]), &keys[i])
+                slots[i] = NOWHERE if cell == NOWHERE else slots_of(leaf_of(end[i]))[cell]
+        keys += group
+        slots += group
+        count -= group
+
+
+cdef void hamt_warm(const Maps *maps, const Hamt *map_, const Key *keys,
+                    size_t count) noexcept nogil:
+    cdef uintptr_t end[GROUP]
+    cdef uint32_t slots[GROUP]
+    cdef uint32_t group
+    while count:
+        group = <uint32_t> min(<size_t> GROUP, count)
+        warm_group(maps, map_, keys, end, slots, group)
+        keys += group
+        count -= group
+
+
+cdef uint32_t hamt_seek(const Maps *maps, const Hamt *map_, const Key *key,
+                        Path *path) noexcept nogil:
     cdef uintptr_t node = map_.root
+    cdef uint32_t rest = key.hash
     path.depth = 0
     while node and not is_leaf(node):
         path.inner[path.depth] = inner_of(node)
-        node = inner_of(node).child[way(key.hash, path.depth)]
         path.depth += 1
+        node = inner_of(node).child[rest & (WAYS - 1)]
+        rest >>= WAY_BITS
     path.end = node
     path.cell = NOWHERE if not node else cell_of(maps, leaf_of(node), key)
+    return NOWHERE if path.cell == NOWHERE else slots_of(leaf_of(node))[path.cell]
 
 
 cdef Leaf *new_leaf(Maps *maps, EditLog *log, uint32_t capacity, uint32_t bits) except NULL nogil:
@@ -323,30 +337,33 @@ cdef int split_leaf(Maps *maps, Hamt *map_, EditLog *log, const Key *key,
 cdef int hamt_put(Maps *maps, Hamt *map_, EditLog *log, const Key *key, uint32_t slot,
                   uint32_t *before) except -1 nogil:
     cdef Path path
+    before[0] = hamt_seek(maps, map_, key, &path)
+    return hamt_put_at(maps, map_, log, key, slot, &path)
+
+
+cdef int hamt_put_at(Maps *maps, Hamt *map_, EditLog *log, const Key *key, uint32_t slot,
+                     Path *path) except -1 nogil:
     cdef Leaf *leaf
     cdef uint32_t i
     make_room(log, 96)
-    descend(maps, map_, key, &path)
-    before[0] = NOWHERE
     if path.cell != NOWHERE:
-        before[0] = slots_of(leaf_of(path.end))[path.cell]
-        if before[0] != slot:
-            own_path(maps, map_, log, key, &path, path.depth)
-            leaf = own_leaf(maps, map_, log, key, &path, leaf_of(path.end).count)
+        if slots_of(leaf_of(path.end))[path.cell] != slot:
+            own_path(maps, map_, log, key, path, path.depth)
+            leaf = own_leaf(maps, map_, log, key, path, 0)
             slots_of(leaf)[path.cell] = slot
         return 0
-    own_path(maps, map_, log, key, &path, path.depth)
+    own_path(maps, map_, log, key, path, path.depth)
     while (path.end and leaf_of(path.end).count >= maps.leaf_cells
             and not (path.depth == MAX_DEPTH and leaf_of(path.end).bits == WAY_BITS)):
-        split_leaf(maps, map_, log, key, &path)
+        split_leaf(maps, map_, log, key, path)
     if path.end:
-        leaf = own_leaf(maps, map_, log, key, &path, leaf_of(path.end).count + 1)
+        leaf = own_leaf(maps, map_, log, key, path, leaf_of(path.end).count + 1)
     else:
         i = 0
         if path.depth:
             i = bits_for_nothing(path.inner[path.depth - 1], way(key.hash, path.depth - 1))
         leaf = new_leaf(maps, log, 2, i)
-        place_leaf(map_, &path, key.hash, i, tagged(leaf))
+        place_leaf(map_, path, key.hash, i, tagged(leaf))
     add_cell(leaf, key.hash, slot)
     for i in range(path.depth):
         path.inner[i].count += 1
@@ -379,35 +396,36 @@ cdef void gather(Maps *maps, EditLog *log, uintptr_t node, Leaf *into) noexcept 
 cdef int hamt_remove(Maps *maps, Hamt *map_, EditLog *log, const Key *key,
                      uint32_t *before) except -1 nogil:
     cdef Path path
+    before[0] = hamt_seek(maps, map_, key, &path)
+    return 0 if before[0] == NOWHERE else hamt_remove_at(maps, map_, log, key, &path)
+
+
+cdef int hamt_remove_at(Maps *maps, Hamt *map_, EditLog *log, const Key *key,
+                        Path *path) except -1 nogil:
     cdef Leaf *leaf
     cdef uint32_t depth, i
-    before[0] = NOWHERE
-    descend(maps, map_, key, &path)
-    if path.cell == NOWHERE:
-        return 0
     make_room(log, 96)
-    before[0] = slots_of(leaf_of(path.end))[path.cell]
     depth = path.depth
     while depth and path.inner[depth - 1].count - 1 <= few(maps):
         depth -= 1
-    own_path(maps, map_, log, key, &path, depth)
+    own_path(maps, map_, log, key, path, depth)
     if depth < path.depth:
         # The uppermost inner node that gets too empty becomes a leaf.
         leaf = new_leaf(maps, log, path.inner[depth].count, WAY_BITS if depth else 0)
         gather(maps, log, <uintptr_t> path.inner[depth], leaf)
         path.depth = depth
-        place_leaf(map_, &path, key.hash, leaf.bits, tagged(leaf))
+        place_leaf(map_, path, key.hash, leaf.bits, tagged(leaf))
         path.cell = cell_of(maps, leaf, key)
         take_out(leaf, path.cell)
     elif leaf_of(path.end).count == 1:
         leaf = leaf_of(path.end)
-        place_leaf(map_, &path, key.hash, leaf.bits, 0)
+        place_leaf(map_, path, key.hash, leaf.bits, 0)
         drop_node(log, reclaim_leaf, maps, leaf)
     else:
-        leaf = own_leaf(maps, map_, log, key, &path, 0)
+        leaf = own_leaf(maps, map_, log, key, path, 0)
         take_out(leaf, path.cell)
         if leaf.count <= maps.leaf_cells >> 2:
-            join(maps, map_, log, key, &path)
+            join(maps, map_, log, key, path)
     for i in range(path.depth):
         path.inner[i].count -= 1
     map_.count -= 1

@@ -9,13 +9,14 @@ cdef class IdIndex:
     cdef IdColumn ids
     cdef Maps maps
     cdef Hamt published
-    cdef Edit single  # the edit of `set` and `delete`, begun again and again
+    cdef Edit single       # of what is a version of its own
+    cdef Edit spare        # for the next transaction, or None
 
 
 cdef class IdReader:
     cdef IdIndex index
     cdef Hamt map
-    cdef bint closed
+    cdef const int *state  # EDIT_OPEN there: it may be used
     cdef int _check(self) except -1
 
 

@@ -18,18 +18,23 @@ from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport whole
 from pyresched._core.hamt cimport (
-    Changes, Hamt, Maps, changes_free, hamt_breaches, hamt_diff, hamt_find, hamt_find_many,
-    hamt_free, hamt_measure, hamt_put, hamt_remove, hamt_slots, maps_init,
+    Changes, Hamt, Maps, Path, changes_free, hamt_breaches, hamt_diff, hamt_find, hamt_find_many,
+    hamt_free, hamt_measure, hamt_put_at, hamt_remove_at, hamt_seek, hamt_slots, hamt_warm,
+    maps_init,
 )
 from pyresched._core.ids cimport (
     NOWHERE, Entry, IdColumn, Key, born, entry_at, read_key, retire_slot, slot_id, sort_slots,
     take_slot,
 )
 from pyresched._core.versions cimport (
-    Edit, EditLog, History, Meter, allocation_fails, make_room,
+    EDIT_CLOSED, EDIT_OPEN, Edit, EditLog, History, Meter, allocation_fails, make_room,
 )
 
 from pyresched.errors import TxnClosed
+
+# What `state` of a reader leads to when it is not that of an edit.
+cdef int SHUT = EDIT_CLOSED
+cdef int OPEN = EDIT_OPEN
 
 
 cdef extern from "Python.h":
@@ -41,15 +46,19 @@ cdef extern from "Python.h":
 cdef enum:
     ON_STACK = 64      # keys; more come from the heap
     NO_GIL_FROM = 2048  # keys: fewer are found before another thread could take over
+    AHEAD = 32          # keys whose nodes are fetched ahead of their change
+    OUT_OF_REACH = 20_000  # ids: a smaller map is in the cache anyway
 
 
 cdef int put(IdIndex index, Hamt *map_, EditLog *log, const Key *key, int64_t value) except -1:
     """Let the id lead to *value*."""
-    cdef uint32_t slot = hamt_find(&index.maps, map_, key), before = NOWHERE
+    cdef Path path
+    cdef uint32_t before = hamt_seek(&index.maps, map_, key, &path), slot
     cdef Entry *entry
+    # More than any one change needs, so that what follows the change cannot fail.
     make_room(log, 128)
-    if slot != NOWHERE:
-        entry = entry_at(&index.ids.column, slot)
+    if before != NOWHERE:
+        entry = entry_at(&index.ids.column, before)
         if entry.value == value:
             return 0
         if born(entry) == log.stamp:
@@ -58,7 +67,7 @@ cdef int put(IdIndex index, Hamt *map_, EditLog *log, const Key *key, int64_t va
             return 0
     slot = take_slot(&index.ids.column, log, key, value)
     try:
-        hamt_put(&index.maps, map_, log, key, slot, &before)
+        hamt_put_at(&index.maps, map_, log, key, slot, &path)
     except MemoryError:
         retire_slot(&index.ids.column, log, slot)
         raise
@@ -69,11 +78,12 @@ cdef int put(IdIndex index, Hamt *map_, EditLog *log, const Key *key, int64_t va
 
 cdef bint take_away(IdIndex index, Hamt *map_, EditLog *log, const Key *key) except -1:
     """Take the id out. Whether it was there."""
-    cdef uint32_t before = NOWHERE
-    make_room(log, 128)
-    hamt_remove(&index.maps, map_, log, key, &before)
+    cdef Path path
+    cdef uint32_t before = hamt_seek(&index.maps, map_, key, &path)
     if before == NOWHERE:
         return False
+    make_room(log, 128)
+    hamt_remove_at(&index.maps, map_, log, key, &path)
     retire_slot(&index.ids.column, log, before)
     return True
 
@@ -202,11 +212,11 @@ cdef class IdReader:
     """What a snapshot and a transaction have in common: the reads."""
 
     def __cinit__(self):
-        # Until the snapshot or the transaction is made whole.
-        self.closed = True
+        # Until the snapshot or the transaction is made whole, and after its end.
+        self.state = &SHUT
 
     cdef int _check(self) except -1:
-        if self.closed:
+        if self.state[0] != EDIT_OPEN:
             raise TxnClosed("the transaction has ended; open another one, or take a snapshot")
         return 0
 
@@ -218,7 +228,7 @@ cdef class IdReader:
         """
         cdef Key key
         cdef uint32_t slot
-        if self.closed:
+        if self.state[0] != EDIT_OPEN:
             self._check()
         read_key(&self.index.ids.column, id, &key)
         slot = hamt_find(&self.index.maps, &self.map, &key)
@@ -292,11 +302,8 @@ cdef class IdReader:
 cdef class IdSnapshot(IdReader):
     """The index at one version: never changes, and keeps only what it can see alive."""
 
-    def __cinit__(self, IdIndex index not None):
-        self.pin = index.history.pin()
-        self.index = index
-        self.map = index.published
-        self.closed = False
+    def __init__(self):
+        raise TypeError("snapshots are made by IdIndex.snapshot()")
 
     def __dealloc__(self):
         if self.pin != NULL:
@@ -380,15 +387,11 @@ cdef class IdTxn(IdReader):
     own writes. Every use after the end raises TxnClosed.
     """
 
-    def __cinit__(self, IdIndex index not None, timeout):
-        self.index = index
-        self.edit = Edit(index.history, index)
-        index.history.begin(self.edit, timeout)
-        self.map = index.published
-        self.closed = False
+    def __init__(self):
+        raise TypeError("transactions are made by IdIndex.write()")
 
     def __del__(self):
-        if not self.closed:
+        if self.state[0] == EDIT_OPEN:
             self.abort()
             warnings.warn("a transaction was dropped open: nothing of it is published",
                           ResourceWarning)
@@ -398,7 +401,7 @@ cdef class IdTxn(IdReader):
         return self
 
     def __exit__(self, kind, error, trace):
-        if not self.closed:
+        if self.state[0] == EDIT_OPEN:
             if kind is None:
                 self.commit()
             else:
@@ -420,7 +423,6 @@ cdef class IdTxn(IdReader):
         """
         cdef Key few[ON_STACK]
         cdef int64_t few_values[ON_STACK]
-        cdef uint32_t slots[ON_STACK]
         cdef Key *keys
         cdef int64_t *numbers
         cdef Py_ssize_t i, at, group, count
@@ -438,9 +440,9 @@ cdef class IdTxn(IdReader):
             keys = read_keys(self.index, ids, few)
             at = 0
             while at < count:
-                group = min(<Py_ssize_t> ON_STACK, count - at)
-                # Only to have what `put` reads in reach.
-                hamt_find_many(&self.index.maps, &self.map, keys + at, slots, group)
+                group = min(<Py_ssize_t> AHEAD, count - at)
+                if self.map.count > OUT_OF_REACH:
+                    hamt_warm(&self.index.maps, &self.map, keys + at, group)
                 for i in range(at, at + group):
                     put(self.index, &self.map, &self.edit.log, keys + i, numbers[i])
                 at += group
@@ -487,15 +489,17 @@ cdef class IdTxn(IdReader):
         self._check()
         self.index.history.prepare(self.edit)
         self.index.published = self.map
-        self.closed = True
+        self.state = &SHUT
         self.index.history.commit(self.edit)
+        self.index.spare = self.edit
         return self.index.history.version
 
     def abort(self):
         """Drop all changes."""
         self._check()
-        self.closed = True
+        self.state = &SHUT
         self.index.history.abort(self.edit)
+        self.index.spare = self.edit
 
 
 @cython.final
@@ -532,11 +536,24 @@ cdef class IdIndex:
     def write(self, timeout=None):
         """A transaction. Waits up to *timeout* seconds for another writer's end (None: for ever),
         then raises WriterBusy, as it does at once if this thread is that writer."""
-        return IdTxn.__new__(IdTxn, self, timeout)
+        cdef IdTxn txn = IdTxn.__new__(IdTxn)
+        txn.index = self
+        # Mostly that of the last one, whose lists are there already.
+        txn.edit = Edit(self.history, None) if self.spare is None else self.spare
+        self.spare = None
+        self.history.begin(txn.edit, timeout)
+        txn.map = self.published
+        txn.state = &txn.edit.state
+        return txn
 
     def snapshot(self):
         """The current version."""
-        return IdSnapshot.__new__(IdSnapshot, self)
+        cdef IdSnapshot snapshot = IdSnapshot.__new__(IdSnapshot)
+        snapshot.index = self
+        snapshot.pin = self.history.pin()
+        snapshot.map = self.published
+        snapshot.state = &OPEN
+        return snapshot
 
     def set(self, id, value):
         """One `IdTxn.set` as a version of its own; its number."""
@@ -544,7 +561,7 @@ cdef class IdIndex:
         cdef Hamt working
         cdef int64_t number = whole(value)
         read_key(&self.ids.column, id, &key)
-        self.history.begin(self.single, None)
+        self.history.begin_at_once(self.single)
         working = self.published
         try:
             put(self, &working, &self.single.log, &key, number)
@@ -562,7 +579,7 @@ cdef class IdIndex:
         cdef Hamt working
         cdef bint found
         read_key(&self.ids.column, id, &key)
-        self.history.begin(self.single, None)
+        self.history.begin_at_once(self.single)
         working = self.published
         try:
             found = take_away(self, &working, &self.single.log, &key)

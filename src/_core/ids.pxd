@@ -81,20 +81,13 @@ cdef int slot_text(const Column *column, uint32_t slot, uint8_t *text) noexcept 
 # *slots* in ascending order of id. Raises MemoryError.
 cdef int sort_slots(const Column *column, uint32_t *slots, size_t count) except -1 nogil
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-      #define pyresched_chunks(column) __atomic_load_n(&(column)->chunks, __ATOMIC_ACQUIRE)
-    #else
-      #define pyresched_chunks(column) ((column)->chunks)
-    #endif
-    """
-    Entry **chunks_of "pyresched_chunks"(const Column *column) noexcept nogil
+cdef extern from "bits.h" nogil:
+    Entry **get_chunks "bits_load_pointer"(Entry *** place) noexcept
 
 
 cdef inline Entry *entry_at(const Column *column, uint32_t slot) noexcept nogil:
     """The entry of a slot that has been handed out."""
-    return chunks_of(column)[slot >> CHUNK_BITS] + (slot & (CHUNK_ENTRIES - 1))
+    return get_chunks(&(<Column *> column).chunks)[slot >> CHUNK_BITS] + (slot & (CHUNK_ENTRIES - 1))
 
 
 cdef inline uint64_t born(const Entry *entry) noexcept nogil:

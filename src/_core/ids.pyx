@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, word_at
+from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, ulid, word_at
 from pyresched._core.versions cimport (
     PRIVATE_STAMP, NO_PLACE, EditLog, Fresh, Meter, add_fresh, add_retired, allocation_fails, make_room,
     obtain, out_of_memory, release,
@@ -42,7 +42,6 @@ cdef enum:
     BAD = 255
 
 # What a character is worth, BAD where it cannot stand.
-cdef uint8_t base32[256]
 cdef uint8_t hexadecimal[256]
 cdef const char *CROCKFORD = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 cdef const char *HEX = b"0123456789abcdef"
@@ -50,43 +49,12 @@ cdef const char *HEX = b"0123456789abcdef"
 
 cdef void fill_tables() noexcept nogil:
     cdef int i
-    memset(base32, BAD, 256)
     memset(hexadecimal, BAD, 256)
-    for i in range(32):
-        base32[<uint8_t> CROCKFORD[i]] = <uint8_t> i
     for i in range(16):
         hexadecimal[<uint8_t> HEX[i]] = <uint8_t> i
 
 
 fill_tables()
-
-
-cdef inline bint read_ulid(const uint8_t *text, Key *key) noexcept nogil:
-    """Whether the 26 characters are a ULID as `slot_text` would write it; if so, its 128 bits.
-
-    2 characters hold bits 127-120 (130 bits written, so the first is at most 7), 12 hold
-    119-60, 12 hold 59-0.
-    """
-    cdef uint64_t top, middle = 0, low = 0
-    cdef uint8_t value, bad
-    cdef int i
-    top = base32[text[0]]
-    value = base32[text[1]]
-    bad = <uint8_t> (top & 0xF8) | value
-    top = top << 5 | value
-    for i in range(2, 14):
-        value = base32[text[i]]
-        bad |= value
-        middle = middle << 5 | value
-    for i in range(14, 26):
-        value = base32[text[i]]
-        bad |= value
-        low = low << 5 | value
-    if bad & 0xE0 or top > 0xFF:
-        return False
-    key.hi = top << 56 | middle >> 4
-    key.lo = middle << 60 | low
-    return True
 
 
 cdef inline bint read_uuid(const uint8_t *text, Key *key) noexcept nogil:
@@ -111,27 +79,33 @@ cdef inline bint read_uuid(const uint8_t *text, Key *key) noexcept nogil:
     return True
 
 
-cdef inline uint32_t hash_key(const Column *column, const Key *key) noexcept nogil:
+cdef uint32_t hash_text(const Column *column, const Key *key) noexcept nogil:
+    """The hash of a long id: SipHash-1-3 of its bytes."""
     cdef Sip state
-    cdef const uint8_t *text
+    cdef const uint8_t *text = key.text
     cdef uint8_t last[8]
-    cdef int left
-    sip_start(&state, column.seed0, column.seed1)
-    if key.kind != KIND_HEAP:
-        sip_word(&state, key.hi)
-        sip_word(&state, key.lo)
-        sip_word(&state, <uint64_t> 16 << 56 | key.kind)
-    else:
-        text = key.text
-        left = key.size
-        while left >= 8:
-            sip_word(&state, word_at(text))
-            text += 8
-            left -= 8
-        memset(last, 0, 8)
-        memcpy(last, text, left)
-        sip_word(&state, word_at(last))
-        sip_word(&state, <uint64_t> key.size << 56 | key.kind)
+    cdef int left = key.size
+    sip_start(&state, column.seed0, column.seed1 ^ key.kind)
+    while left >= 8:
+        sip_word(&state, word_at(text))
+        text += 8
+        left -= 8
+    memset(last, 0, 8)
+    memcpy(last, text, left)
+    sip_word(&state, word_at(last))
+    sip_word(&state, key.size)
+    return <uint32_t> sip_end(&state) & column.mask
+
+
+cdef inline uint32_t hash_key(const Column *column, const Key *key) noexcept nogil:
+    """SipHash-1-3 of the 128 bits, under a seed that differs for each kind: forms of fixed
+    length need no word that tells the length."""
+    cdef Sip state
+    if key.kind == KIND_HEAP:
+        return hash_text(column, key)
+    sip_start(&state, column.seed0, column.seed1 ^ key.kind)
+    sip_word(&state, key.hi)
+    sip_word(&state, key.lo)
     return <uint32_t> sip_end(&state) & column.mask
 
 
@@ -146,7 +120,7 @@ cdef int read_key(const Column *column, object id_, Key *key) except -1:
         size = PyUnicode_GET_LENGTH(id_)
     else:
         text = <const uint8_t *> PyUnicode_AsUTF8AndSize(id_, &size)
-    if size == 26 and read_ulid(text, key):
+    if size == 26 and ulid(text, &key.hi, &key.lo):
         key.kind = KIND_ULID
     elif size == 36 and read_uuid(text, key):
         key.kind = KIND_UUID
@@ -220,7 +194,7 @@ cdef int add_chunk(Column *column) except -1 nogil:
             memcpy(grown, column.chunks, column.chunk_count * sizeof(Entry *))
             column.outgrown[column.outgrown_count] = column.chunks
             column.outgrown_count += 1
-        set_chunks(column, grown)
+        set_chunks(&column.chunks, grown)
         column.chunk_capacity = capacity
     chunk = NULL if allocation_fails() else <Entry *> aligned_alloc(
         64, CHUNK_ENTRIES * sizeof(Entry))
@@ -233,15 +207,8 @@ cdef int add_chunk(Column *column) except -1 nogil:
     return 0
 
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-      #define pyresched_set_chunks(column, v) __atomic_store_n(&(column)->chunks, (v), __ATOMIC_RELEASE)
-    #else
-      #define pyresched_set_chunks(column, v) ((void) ((column)->chunks = (v)))
-    #endif
-    """
-    void set_chunks "pyresched_set_chunks"(Column *column, Entry **chunks) noexcept nogil
+cdef extern from "bits.h" nogil:
+    void set_chunks "bits_store_pointer"(Entry ***place, Entry **chunks) noexcept
 
 
 cdef uint32_t take_slot(Column *column, EditLog *log, const Key *key,

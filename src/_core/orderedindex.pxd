@@ -7,14 +7,15 @@ cdef class OrderedIndex:
     cdef History history
     cdef Trees trees
     cdef Tree published
-    cdef Edit single       # the edit of `add`, `remove` and `pop_first`, begun again and again
+    cdef Edit single       # of what is a version of its own
+    cdef Edit spare        # for the next transaction, or None
     cdef readonly int width
 
 
 cdef class OrderedReader:
     cdef OrderedIndex index
     cdef Tree tree
-    cdef bint closed
+    cdef const int *state  # EDIT_OPEN there: it may be used
     cdef int _check(self) except -1
 
 

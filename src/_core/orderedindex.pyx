@@ -17,9 +17,15 @@ from pyresched._core.ordered cimport (
     Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek, tree_breaches, tree_diff,
     tree_find, tree_first, tree_free, tree_last, tree_measure, tree_put, tree_remove, trees_init,
 )
-from pyresched._core.versions cimport Edit, EditLog, History, Meter, allocation_fails
+from pyresched._core.versions cimport (
+    EDIT_CLOSED, EDIT_OPEN, Edit, EditLog, History, Meter, allocation_fails,
+)
 
 from pyresched.errors import TxnClosed
+
+# What `state` of a reader leads to when it is not that of an edit.
+cdef int SHUT = EDIT_CLOSED
+cdef int OPEN = EDIT_OPEN
 
 
 cdef extern from "Python.h":
@@ -178,11 +184,11 @@ cdef class OrderedReader:
     """What a snapshot and a transaction have in common: the reads."""
 
     def __cinit__(self):
-        # Until the snapshot or the transaction is made whole.
-        self.closed = True
+        # Until the snapshot or the transaction is made whole, and after its end.
+        self.state = &SHUT
 
     cdef int _check(self) except -1:
-        if self.closed:
+        if self.state[0] != EDIT_OPEN:
             raise TxnClosed("the transaction has ended; open another one, or take a snapshot")
         return 0
 
@@ -194,7 +200,7 @@ cdef class OrderedReader:
         """
         cdef Item item
         cdef const Item *found
-        if self.closed:
+        if self.state[0] != EDIT_OPEN:
             self._check()
         read_item(self.index, key, &item)
         found = tree_find(&self.index.trees, &self.tree, &item)
@@ -251,11 +257,8 @@ cdef class OrderedReader:
 cdef class OrderedSnapshot(OrderedReader):
     """The index at one version: never changes, and keeps only what it can see alive."""
 
-    def __cinit__(self, OrderedIndex index not None):
-        self.pin = index.history.pin()
-        self.index = index
-        self.tree = index.published
-        self.closed = False
+    def __init__(self):
+        raise TypeError("snapshots are made by OrderedIndex.snapshot()")
 
     def __dealloc__(self):
         if self.pin != NULL:
@@ -320,15 +323,11 @@ cdef class OrderedTxn(OrderedReader):
     own writes. Every use after the end raises TxnClosed.
     """
 
-    def __cinit__(self, OrderedIndex index not None, timeout):
-        self.index = index
-        self.edit = Edit(index.history, index)
-        index.history.begin(self.edit, timeout)
-        self.tree = index.published
-        self.closed = False
+    def __init__(self):
+        raise TypeError("transactions are made by OrderedIndex.write()")
 
     def __del__(self):
-        if not self.closed:
+        if self.state[0] == EDIT_OPEN:
             self.abort()
             warnings.warn("a transaction was dropped open: nothing of it is published",
                           ResourceWarning)
@@ -338,7 +337,7 @@ cdef class OrderedTxn(OrderedReader):
         return self
 
     def __exit__(self, kind, error, trace):
-        if not self.closed:
+        if self.state[0] == EDIT_OPEN:
             if kind is None:
                 self.commit()
             else:
@@ -423,15 +422,17 @@ cdef class OrderedTxn(OrderedReader):
         self._check()
         self.index.history.prepare(self.edit)
         self.index.published = self.tree
-        self.closed = True
+        self.state = &SHUT
         self.index.history.commit(self.edit)
+        self.index.spare = self.edit
         return self.index.history.version
 
     def abort(self):
         """Drop all changes."""
         self._check()
-        self.closed = True
+        self.state = &SHUT
         self.index.history.abort(self.edit)
+        self.index.spare = self.edit
 
 
 cdef object pop(OrderedIndex index, Tree *tree, EditLog *log):
@@ -480,11 +481,24 @@ cdef class OrderedIndex:
     def write(self, timeout=None):
         """A transaction. Waits up to *timeout* seconds for another writer's end (None: for ever),
         then raises WriterBusy, as it does at once if this thread is that writer."""
-        return OrderedTxn.__new__(OrderedTxn, self, timeout)
+        cdef OrderedTxn txn = OrderedTxn.__new__(OrderedTxn)
+        txn.index = self
+        # Mostly that of the last one, whose lists are there already.
+        txn.edit = Edit(self.history, None) if self.spare is None else self.spare
+        self.spare = None
+        self.history.begin(txn.edit, timeout)
+        txn.tree = self.published
+        txn.state = &txn.edit.state
+        return txn
 
     def snapshot(self):
         """The current version."""
-        return OrderedSnapshot.__new__(OrderedSnapshot, self)
+        cdef OrderedSnapshot snapshot = OrderedSnapshot.__new__(OrderedSnapshot)
+        snapshot.index = self
+        snapshot.pin = self.history.pin()
+        snapshot.tree = self.published
+        snapshot.state = &OPEN
+        return snapshot
 
     def add(self, key, value):
         """One `OrderedTxn.add` as a version of its own. Whether the key is new."""
@@ -493,7 +507,7 @@ cdef class OrderedIndex:
         cdef int new
         read_item(self, key, &item)
         item.value = whole(value)
-        self.history.begin(self.single, None)
+        self.history.begin_at_once(self.single)
         working = self.published
         try:
             new = tree_put(&self.trees, &working, &self.single.log, &item, NULL)
@@ -511,7 +525,7 @@ cdef class OrderedIndex:
         cdef Tree working
         cdef int found
         read_item(self, key, &item)
-        self.history.begin(self.single, None)
+        self.history.begin_at_once(self.single)
         working = self.published
         try:
             found = tree_remove(&self.trees, &working, &self.single.log, &item, NULL)
@@ -526,7 +540,7 @@ cdef class OrderedIndex:
     def pop_first(self):
         """One `OrderedTxn.pop_first` as a version of its own."""
         cdef Tree working
-        self.history.begin(self.single, None)
+        self.history.begin_at_once(self.single)
         working = self.published
         try:
             popped = pop(self, &working, &self.single.log)

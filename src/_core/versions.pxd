@@ -76,22 +76,27 @@ cdef class History:
     cdef uint64_t next_private
     cdef size_t ghosts
     cdef list owners
-    cdef void *gate
-    cdef void *edit       # the writer's, borrowed; NULL: nobody writes
-    cdef object thread    # that it was begun in
-    cdef double since     # by time.monotonic()
+    cdef void *edit            # the writer's, borrowed; NULL: nobody writes
+    cdef object thread         # that wrote last
+    cdef uint64_t thread_id    # the interpreter's number of it, never used twice
+    cdef double since          # when the writer began, by the monotonic clock
+    cdef void *bell            # held, but for when a waiting writer may look again
+    cdef bint bell_is_free
+    cdef size_t waiting
 
     cdef int keep(self, object owner) except -1
     cdef int begin(self, Edit edit, object timeout) except -1
+    cdef int begin_at_once(self, Edit edit) except -1
     cdef int begin_private(self, Edit edit) except -1
     cdef int prepare(self, Edit edit) except -1
     cdef void commit(self, Edit edit) noexcept
     cdef void abort(self, Edit edit) noexcept
     cdef Pin *pin(self) except NULL
     cdef void unpin(self, Pin *pin) noexcept
-    cdef int _wait_for_gate(self, object timeout) except -1
+    cdef int _note_thread(self) except -1
+    cdef int _wait(self, object timeout) except -1
     cdef int _forsake_the_dead(self) except -1
-    cdef void _open_gate(self) noexcept
+    cdef void _end(self) noexcept
     cdef bint _bury(self, Pin *pin) noexcept
 
 
@@ -102,7 +107,7 @@ cdef class Edit:
     cdef int state
 
 
-# Counted memory. NULL when there is none.
+# Counted memory, with the GIL held (readers never allocate). NULL when there is none.
 cdef void *obtain(Meter *meter, size_t size) noexcept nogil
 cdef void release(Meter *meter, void *memory, size_t size) noexcept nogil
 

@@ -3,8 +3,9 @@
 
 Owns the writer's gate, the pins of readers and the dead lists; knows nothing of the structures,
 which give it pairs of a pointer and a function that reclaims. Definitions and invariants:
-docs/hamt.md. Everything here that is not marked nogil is called with the GIL. Keeps INV-N3
-(a commit is seen whole) and INV-N4 (what was superseded goes once, when no version sees it).
+docs/hamt.md. All of it is called with the GIL held (what is marked nogil touches no Python).
+Keeps INV-N3 (a commit is seen whole) and INV-N4 (what was superseded goes once, when no version
+sees it).
 """
 
 import threading
@@ -15,6 +16,7 @@ cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from pyresched.errors import TxnClosed, WriterBusy
 
@@ -26,11 +28,18 @@ cdef extern from "pythread.h" nogil:
     int PyThread_acquire_lock_timed(void *, long long microseconds, int interruptible)
     void PyThread_release_lock(void *)
 
+cdef extern from "Python.h" nogil:
+    void *PyThreadState_Get()
+    uint64_t PyThreadState_GetID(void *)
+
 
 PRIVATE_STAMP = <uint64_t> 1 << (STAMP_BITS - 1)
 
 # Waiting writers look for signals, for a dead writer and for the end of their time this often.
 cdef long long NAP_US = 50_000
+
+cdef enum:
+    LIST_KEPT = 16384  # items: an edit that is begun again keeps no longer list
 
 cdef int64_t failures_after = -1
 
@@ -51,11 +60,44 @@ cdef bint allocation_fails() noexcept nogil:
     return False
 
 
+# Nodes of a size that were given back, for the next of that size: a version's path is as long
+# as that of the one before, so most nodes come from here. Bounded; empty in sanitizer builds,
+# which are to see each use after the end, and without the GIL, which guards it.
+cdef extern from *:
+    """
+    #if defined(Py_GIL_DISABLED) || defined(__SANITIZE_ADDRESS__)
+      #define PYRESCHED_POOLED 0
+    #else
+      #define PYRESCHED_POOLED 32768
+    #endif
+    """
+    const size_t POOLED_BYTES "PYRESCHED_POOLED"  # at most, of each size
+
+cdef enum:
+    GRAIN = 16
+    GRAINS = 128  # larger nodes are not kept
+
+cdef struct Spare:
+    Spare *next_
+
+cdef Spare *spares[GRAINS]
+cdef size_t spare_bytes[GRAINS]
+
+
 cdef void *obtain(Meter *meter, size_t size) noexcept nogil:
     cdef void *memory
+    cdef size_t grains = (size + GRAIN - 1) // GRAIN
     if failures_after >= 0 and allocation_fails():
         return NULL
-    memory = malloc(size)
+    if grains < GRAINS:
+        if spares[grains] != NULL:
+            memory = spares[grains]
+            spares[grains] = spares[grains].next_
+            spare_bytes[grains] -= grains * GRAIN
+        else:
+            memory = malloc(grains * GRAIN)
+    else:
+        memory = malloc(size)
     if memory != NULL:
         meter.nodes += 1
         meter.bytes += <int64_t> size
@@ -63,9 +105,15 @@ cdef void *obtain(Meter *meter, size_t size) noexcept nogil:
 
 
 cdef void release(Meter *meter, void *memory, size_t size) noexcept nogil:
+    cdef size_t grains = (size + GRAIN - 1) // GRAIN
     meter.nodes -= 1
     meter.bytes -= <int64_t> size
-    free(memory)
+    if grains < GRAINS and spare_bytes[grains] < POOLED_BYTES:
+        (<Spare *> memory).next_ = spares[grains]
+        spares[grains] = <Spare *> memory
+        spare_bytes[grains] += grains * GRAIN
+    else:
+        free(memory)
 
 
 cdef int out_of_memory() except -1 nogil:
@@ -127,6 +175,13 @@ cdef void reclaim_all(Retired *items, size_t count) noexcept:
         items[i].reclaim(items[i].owner, items[i].what)
 
 
+cdef double seconds() noexcept nogil:
+    """What `time.monotonic()` says, without the call."""
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <double> now.tv_sec + 1e-9 * <double> now.tv_nsec
+
+
 @cython.final
 @cython.no_gc
 cdef class History:
@@ -134,9 +189,10 @@ cdef class History:
 
     def __cinit__(self):
         self.owners = []
-        self.gate = PyThread_allocate_lock()
-        if self.gate == NULL:
+        self.bell = PyThread_allocate_lock()
+        if self.bell == NULL:
             raise MemoryError
+        PyThread_acquire_lock(self.bell, 0)
 
     def __dealloc__(self):
         # Whoever holds a pin or an edit holds the history too, so none is left but ghosts;
@@ -149,72 +205,88 @@ cdef class History:
             free(pin.dead)
             free(pin)
             pin = older
-        if self.gate != NULL:
-            PyThread_free_lock(self.gate)
+        if self.bell != NULL:
+            PyThread_free_lock(self.bell)
 
     cdef int keep(self, object owner) except -1:
         """Keep *owner*, on whose memory dead lists may point, alive as long as the lists."""
         self.owners.append(owner)
         return 0
 
-    cdef int _wait_for_gate(self, object timeout) except -1:
+    cdef int _note_thread(self) except -1:
+        """Remember this thread as the one that writes. Mostly it is the one that wrote last."""
+        cdef uint64_t id_ = PyThreadState_GetID(PyThreadState_Get())
+        if self.thread_id != id_:
+            self.thread = threading.current_thread()
+            self.thread_id = id_
+        return 0
+
+    cdef int _wait(self, object timeout) except -1:
+        """Until nobody writes. Raises WriterBusy."""
         cdef long long nap
-        cdef int got
-        if self.edit != NULL and self.thread is threading.current_thread():
+        cdef int rung
+        if self.thread_id == PyThreadState_GetID(PyThreadState_Get()):
             raise WriterBusy(
                 f"this thread has a transaction open since version {self.version}; "
                 "commit or abort it first"
             )
         deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            self._forsake_the_dead()
+        while self.edit != NULL and not self._forsake_the_dead():
             nap = NAP_US
             if deadline is not None:
-                nap = <long long> (min(NAP_US, max(0.0, (deadline - time.monotonic()) * 1e6)))
+                now = time.monotonic()
+                if now >= deadline:
+                    raise WriterBusy(
+                        f"thread {self.thread.name} has been writing for "
+                        f"{max(0.0, now - self.since):.3f} s, since version {self.version}; "
+                        f"waited {timeout} s: wait longer or end its transaction"
+                    )
+                nap = min(nap, 1 + <long long> (1e6 * <double> (deadline - now)))
+            self.waiting += 1
             with nogil:
-                got = PyThread_acquire_lock_timed(self.gate, nap, 1)
-            if got == 1:
-                return 0
+                rung = PyThread_acquire_lock_timed(self.bell, nap, 1)
+            self.waiting -= 1
+            if rung == 1:
+                self.bell_is_free = False
             PyErr_CheckSignals()
-            if deadline is not None and time.monotonic() >= deadline:
-                break
-        name = "another" if self.thread is None else self.thread.name
-        raise WriterBusy(
-            f"thread {name} has been writing for {max(0.0, time.monotonic() - self.since):.3f} s, "
-            f"since version {self.version}; waited {timeout} s: wait longer or end its transaction"
-        )
+        return 0
 
     cdef int _forsake_the_dead(self) except -1:
-        """Abort the writer if its thread has ended: nobody else would."""
-        if self.edit == NULL or self.thread.is_alive():
-            return 0
+        """Abort the writer if its thread has ended: nobody else would. Whether it had."""
+        if self.thread.is_alive():
+            return False
         name = self.thread.name
         self.abort(<Edit> self.edit)
         warnings.warn(
             f"thread {name} ended with a transaction open: aborted", ResourceWarning, stacklevel=1)
-        return 0
+        return True
 
-    cdef void _open_gate(self) noexcept:
+    cdef void _end(self) noexcept:
+        """Let another writer begin."""
         self.edit = NULL
-        self.thread = None
-        PyThread_release_lock(self.gate)
+        if self.waiting and not self.bell_is_free:
+            self.bell_is_free = True
+            PyThread_release_lock(self.bell)
 
     cdef int begin(self, Edit edit, object timeout) except -1:
         """Make *edit* the writer. Waits *timeout* seconds (None: for ever), then WriterBusy."""
+        if self.edit != NULL:
+            self._wait(timeout)
+        self.begin_at_once(edit)
+        self.since = seconds()
+        return 0
+
+    cdef int begin_at_once(self, Edit edit) except -1:
+        """The same for an edit that ends before another thread can run, so that nobody needs to
+        be told how long it takes. Waits for a writer's end for ever."""
+        if self.edit != NULL:
+            self._wait(None)
         assert edit.state == EDIT_CLOSED, "an edit is begun once"
-        thread = threading.current_thread()
-        if not PyThread_acquire_lock(self.gate, 0):
-            self._wait_for_gate(timeout)
+        self._note_thread()
         self.edit = <void *> edit
-        self.thread = thread
         edit.log.stamp = self.version + 1
         edit.log.private_ = False
         edit.state = EDIT_OPEN
-        try:
-            self.since = time.monotonic()
-        except MemoryError:
-            self.abort(edit)
-            raise
         return 0
 
     cdef int begin_private(self, Edit edit) except -1:
@@ -268,17 +340,21 @@ cdef class History:
                     count += 1
         forget_all(log)
         edit.state = EDIT_CLOSED
-        self._open_gate()
+        self._end()
         if count:
             # Reclaiming may run a user's code, which may use this very edit again.
             log.retired = NULL
             log.retired_capacity = 0
             reclaim_all(doomed, count)
-            if log.retired == NULL:
+            if log.retired == NULL and capacity <= LIST_KEPT:
                 log.retired = doomed
                 log.retired_capacity = capacity
             else:
                 free(doomed)
+        if log.fresh_capacity > LIST_KEPT:
+            free(log.fresh)
+            log.fresh = NULL
+            log.fresh_capacity = 0
 
     cdef void abort(self, Edit edit) noexcept:
         """End the edit as if it had never been."""
@@ -290,13 +366,13 @@ cdef class History:
         forget_all(log)
         edit.state = EDIT_CLOSED
         if not log.private_:
-            self._open_gate()
+            self._end()
         log.fresh = NULL
         log.fresh_capacity = 0
         for i in range(count):
             if made[i].reclaim != NULL:
                 made[i].reclaim(made[i].owner, made[i].what)
-        if log.fresh == NULL:
+        if log.fresh == NULL and capacity <= LIST_KEPT:
             log.fresh = made
             log.fresh_capacity = capacity
         else:
