@@ -145,6 +145,7 @@ cdef class RoundWalk:
     cdef bint make_room(self, Lane lane, list positions, object only) except -1
     cdef int settle(self, Lane lane, Py_ssize_t position, str node_id, object method) except -1
     cdef int load_avoid(self, Lane lane, list positions) except -1
+    cdef Py_ssize_t checked(self, Py_ssize_t node) except -1
     cdef bint reachable(self, int32_t shape, Py_ssize_t node) noexcept
     cdef bint reaches_any(self, int32_t shape) noexcept
     cdef int32_t why_not(self, int32_t shape, list only) except -1

@@ -619,7 +619,7 @@ cdef class RoundWalk:
             if nodes == NULL or (only is not None and only_nodes == NULL):
                 raise MemoryError
             for k in range(given):
-                only_nodes[k] = only[k]
+                only_nodes[k] = <int32_t> self.checked(only[k])
             mark = self.table.open_attempt()
             for k in range(size):
                 position = gang.order[k]
@@ -837,9 +837,15 @@ cdef class RoundWalk:
     def reach(self, Requirements requirements not None, list only=None):
         """The nodes (by index, ascending) with room if all that was offered gave way."""
         cdef int32_t shape = self.table.shape_of(requirements)
-        if only is not None:
-            return [node for node in only if self.reachable(shape, node)]
-        return [node for node in range(self.table.count) if self.reachable(shape, node)]
+        if self.freed == NULL:
+            raise ValueError("nothing was offered")
+        nodes = range(self.table.count) if only is None else only
+        return [node for node in nodes if self.reachable(shape, self.checked(node))]
+
+    cdef Py_ssize_t checked(self, Py_ssize_t node) except -1:
+        if not 0 <= node < self.table.count:
+            raise IndexError(f"node {node} of {self.table.count}")
+        return node
 
     cdef bint reachable(self, int32_t shape, Py_ssize_t node) noexcept:
         cdef const int64_t *request = self.table.requests + shape * self.width
@@ -863,6 +869,8 @@ cdef class RoundWalk:
         """Count that *queue* holds *amounts* less."""
         cdef Lane lane = <Lane> self.lane_by_queue[queue]
         cdef Py_ssize_t r
+        if amounts.width != self.width:
+            raise ValueError(f"{amounts.width} amounts where there are {self.width} resources")
         for r in range(self.width):
             lane.allocated[r] = saturating_sub(lane.allocated[r], amounts.amounts[r])
 
@@ -870,6 +878,8 @@ cdef class RoundWalk:
         """Count that *queue* holds *amounts* again."""
         cdef Lane lane = <Lane> self.lane_by_queue[queue]
         cdef Py_ssize_t r
+        if amounts.width != self.width:
+            raise ValueError(f"{amounts.width} amounts where there are {self.width} resources")
         for r in range(self.width):
             lane.allocated[r] = saturating_add(lane.allocated[r], amounts.amounts[r])
 

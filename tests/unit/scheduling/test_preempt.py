@@ -201,16 +201,23 @@ def test_a_gang_that_could_not_go_whole_stays():
     assert victims(over) == []
 
 
-def test_room_left_by_a_gang_goes_to_others_in_the_same_round():
-    """What was refused before the gang gave way is looked at again."""
-    over = world(node("n0"), node("n1"))
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("urgency", ["urgent", "default"])
+def test_room_left_by_a_gang_goes_to_others_in_the_same_round(size, urgency):
+    """To those after the job that needed it, and to those that were refused before it."""
+    over = world(node("n0"), node("n1")).with_queues("c")
     for i, member in enumerate(gang("g", 4000, 4096, size=2, queue="b", **SPOT)):
         over.running(member, f"n{i}", at=5)
-    over.with_jobs(
-        firm("first", 4, priority_class="urgent"),
-        job("later", 4000, 4096, queue="b", submitted_at=7, **SPOT),
-    )
-    assert {each.job_id for each in decided(over).scheduled} == {"first", "later"}
+    asked = requirements(3000 // size, 3072 // size, **SPOT)
+    if size == 1:
+        over.with_jobs(job("other", queue="c", requirements=asked))
+    else:
+        over.with_jobs(gang("other", size=2, queue="c", requirements=asked))
+    over.with_jobs(firm("first", 4, priority_class=urgency))
+    result = decided(over)
+    assert len(result.scheduled) == 1 + size
+    assert len(result.preempted) == 2
+    assert dict(result.refused) == {}
 
 
 def test_a_gang_preempts_for_all_its_members_or_not_at_all():
