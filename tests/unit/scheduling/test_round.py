@@ -326,6 +326,18 @@ def test_nodes_of_a_gang_share_the_value_of_its_label():
     assert set(codes(world).values()) == {ReasonCode.NO_MATCHING_NODE}
 
 
+def test_a_gang_that_must_be_uniform_has_its_own_reason():
+    """That a lone job of its shape found no room says less than that no node carries the label."""
+    world = World().with_nodes(big()).with_queues("queue-a")
+    world.running(job("old", *SMALL), "n1")
+    world.with_jobs(job("lone", *LARGE), gang("g", *LARGE, uniformity="zone", submitted_at=5))
+    assert codes(world) == {
+        "g.0": ReasonCode.NO_MATCHING_NODE,
+        "g.1": ReasonCode.NO_MATCHING_NODE,
+        "lone": ReasonCode.INSUFFICIENT_RESOURCES,
+    }
+
+
 def test_the_members_of_a_gang_avoid_what_any_of_them_failed_on():
     """One member failed on n1: no member goes there while there is room elsewhere."""
     members = gang("g", 1000, 1024, size=2)
