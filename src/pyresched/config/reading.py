@@ -119,9 +119,9 @@ class _Walk:
     def value(self, written: object, shape: shapes.Type, path: str) -> object:
         """*written* with durations as numbers; what does not fit *shape* becomes a fault."""
         self._seen += 1
-        if self._seen == _MOST_VALUES:
-            self._fault("", f"more than {_MOST_VALUES} values; split it")
-        if self._seen >= _MOST_VALUES:
+        if self._seen > _MOST_VALUES:
+            if self._seen == _MOST_VALUES + 1:
+                self._fault("", f"more than {_MOST_VALUES} values; split it")
             return None
         match shape:
             case shapes.Metadata():
@@ -227,7 +227,7 @@ _WORDS: Final[Mapping[type, str]] = {
 
 
 def _is_duration(shape: shapes.Metadata) -> bool:
-    return bool(shape.extra) and shape.extra == {"written": "duration"}
+    return shape.extra == {"written": "duration"}
 
 
 def _fits(written: object, shape: shapes.Type) -> bool:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from pyresched.config import load_config, load_nodes
+from pyresched.config import load_config, load_nodes, reading
 from pyresched.config.reading import decode, read_mapping
 from pyresched.errors import ConfigError, InputError, MissingExtra
+from pyresched.model import RescheduleBlock, TaintEffect
 
 TOML = 'lease_duration = "30s"\n[[queues]]\nname = "a"\nweight = 2\n'
 YAML = "lease_duration: 30s\nqueues:\n  - {name: a, weight: 2}\n"
@@ -27,6 +28,10 @@ class Leaf(Struct, frozen=True, forbid_unknown_fields=True):
     number: Annotated[int, Meta(ge=0)] = 0
     either: str | int | float | None = None
     names: dict[str, str] = {}
+    both: str | int = ""
+    rows: tuple[tuple[str, ...], ...] = ()
+    block: RescheduleBlock | None = None
+    effect: TaintEffect = TaintEffect.NO_EXECUTE
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
@@ -65,7 +70,7 @@ def test_an_empty_file_is_the_default(tmp_path: Path, name: str) -> None:
         ("c.toml", "a = 1\na = 2\n", "(at line 2"),
         ("c.yaml", "a: 1\n b: 2", "line 2, column 3"),
         ("c.yaml", "pools: []\npools: []", "'pools' is written twice"),
-        ("c.json", '{"pools": [],\n "pools": []}', "'pools' is written twice"),
+        ("c.json", '{"queues": [], "pools": [], "pools": []}', "'pools' is written twice"),
         ("c.json", '{"pools": [}', "line 1, column 12"),
         ("c.json", '{"protected_fraction": NaN}', "NaN is not a number"),
         ("c.json", "[1]", "a list at the top"),
@@ -97,8 +102,12 @@ def test_a_bad_file_is_one_line_that_names_it(
 def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
     """So are names that no file can have."""
     (tmp_path / "d.toml").mkdir()
-    for name in ("missing.toml", "d.toml", "nul\0.toml"):
-        with pytest.raises(ConfigError, match=r"name a file that can be read"):
+    for name, what in (
+        ("missing.toml", "No such file or directory"),
+        ("d.toml", "Is a directory"),
+        ("nul\0.toml", "not a file name"),
+    ):
+        with pytest.raises(ConfigError, match=f"{what}; name a file that can be read"):
             load_config(tmp_path / name)
 
 
@@ -171,6 +180,19 @@ def test_a_yaml_bomb_is_refused_at_once(tmp_path: Path, bomb: str) -> None:
     assert time.monotonic() - begun < 10
 
 
+def test_values_are_counted_up_to_a_limit(monkeypatch) -> None:
+    """A hundred aliases of a hundred aliases are as many values as it says."""
+    monkeypatch.setattr(reading, "_MOST_VALUES", 1000)
+    row = ["x"] * 100
+    # The table, the list of rows, and 101 values a row.
+    assert decode({"rows": [row] * 9}, Leaf).rows[8] == tuple(row)
+    assert decode({"rows": [[*row, "x"], *[row] * 8, ["x"] * 87]}, Leaf)
+    with pytest.raises(InputError, match=r"^more than 1000 values; split it$"):
+        decode({"rows": [[*row, "x"], *[row] * 8, ["x"] * 88]}, Leaf)
+    with pytest.raises(InputError, match=r"^more than 1000 values; split it$"):
+        decode({"rows": [row] * 1000}, Leaf)
+
+
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
@@ -184,7 +206,14 @@ def test_a_yaml_bomb_is_refused_at_once(tmp_path: Path, bomb: str) -> None:
         ({"either": float("inf")}, "either: inf is not right here; write text or"),
         ({"names": {"a b": 1}}, 'names."a b": 1 is not right here; write text'),
         ({"names": {1: "x"}}, "names: key 1 is not text; put it in quotes"),
-        ({"text": 10**100}, "text: 1000000000000"),
+        ({"text": 10**100}, f"text: 1{'0' * 63}... is not right here"),
+        ({"text": int("9" * 64)}, f"text: {'9' * 64} is not right here"),
+        ({"both": None}, "both: nothing is written; write text or a whole number"),
+        ({"rows": [["a"], "b"]}, "rows[1]: 'b' is not right here; write a list, each item text"),
+        ({"block": 3}, "block: 3 is not right here; write a table with keys such as attempts, int"),
+        ({"block": {"delay": []}}, "block.delay: [] is not a duration; write"),
+        ({"effect": "noexecute"}, "effect: 'noexecute' is not one of them; did you mean 'NoEx"),
+        ({"effect": []}, "effect: [] is not one of them; known: NoSchedule, NoExecute, Prefer"),
     ],
 )
 def test_a_value_of_the_wrong_kind_says_which_is_right(given_: dict, message: str) -> None:
