@@ -2,7 +2,7 @@
 
 from array import array
 
-import numpy
+import numpy as np
 import pytest
 
 from pyresched.fairness import DominantResourceFairness
@@ -31,8 +31,8 @@ def over_rows():
 
 
 def in_numpy():
-    rows = numpy.array(ALLOCATED, dtype=numpy.int64)
-    total, multiplier = numpy.array(TOTAL), numpy.array(MULTIPLIERS)
+    rows = np.array(ALLOCATED, dtype=np.int64)
+    total, multiplier = np.array(TOTAL), np.array(MULTIPLIERS)
     return lambda: (rows / total * multiplier).max(axis=1)
 
 

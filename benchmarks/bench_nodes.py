@@ -4,7 +4,7 @@ Each way places the same jobs on the same nodes by best fit and must end on the 
 Forks beside building anew, batches beside one by one, refusals beside plain Python.
 """
 
-import numpy
+import numpy as np
 import pytest
 
 from pyresched.config import SchedulingConfig
@@ -29,7 +29,7 @@ def natively(rows):
 
     def place():
         mark = table.begin()
-        placed = table.place_each(IDS, requests, PRIORITY, False)
+        placed = table.place_each(IDS, requests, PRIORITY, preemptible=False)
         table.undo(mark)
         return placed
 
@@ -47,7 +47,9 @@ def singly(rows):
                 found = fork.find(REQUESTS[shape], PRIORITY)
                 placed.append(found.node_id if found else None)
                 if found:
-                    attempt.bind(job_id, REQUESTS[shape], found.node_id, PRIORITY, False)
+                    attempt.bind(
+                        job_id, REQUESTS[shape], found.node_id, PRIORITY, preemptible=False
+                    )
         return placed
 
     return place
@@ -55,18 +57,18 @@ def singly(rows):
 
 def in_numpy(rows):
     """A scan of columns for each job."""
-    total = numpy.array([row.total.to_tuple() for row in rows], dtype=numpy.int64)
+    total = np.array([row.total.to_tuple() for row in rows], dtype=np.int64)
 
     def place():
         cpu, memory = total[:, 0].copy(), total[:, 1].copy()
         placed = []
         for shape in WANTED:
             wanted_cpu, wanted_memory = SHAPES[shape]
-            fits = numpy.flatnonzero((cpu >= wanted_cpu) & (memory >= wanted_memory))
+            fits = np.flatnonzero((cpu >= wanted_cpu) & (memory >= wanted_memory))
             if not len(fits):
                 placed.append(None)
                 continue
-            best = fits[numpy.lexsort((memory[fits], cpu[fits]))[0]]
+            best = fits[np.lexsort((memory[fits], cpu[fits]))[0]]
             cpu[best] -= wanted_cpu
             memory[best] -= wanted_memory
             placed.append(rows[best].id)
@@ -127,7 +129,7 @@ def loaded():
     """151 nodes that hold 2,000 jobs."""
     fork = NodeDb(CONFIG, nodes(151, config=CONFIG)).fork("default")
     small = Requirements(ResourceVector((1000, 1024)))
-    placed = fork.table.place_each(job_ids(2_000), [small] * 2_000, PRIORITY, False)
+    placed = fork.table.place_each(job_ids(2_000), [small] * 2_000, PRIORITY, preemptible=False)
     assert None not in placed
     return fork
 
@@ -164,7 +166,7 @@ def test_batch(benchmark, who):
 
     def one_by_one():
         mark = fork.table.begin()
-        placed = fork.table.place_each(IDS, [asked] * JOBS, PRIORITY, False)
+        placed = fork.table.place_each(IDS, [asked] * JOBS, PRIORITY, preemptible=False)
         fork.table.undo(mark)
         return placed
 
@@ -185,7 +187,7 @@ def test_refusals(benchmark, loaded, who):
     with full.attempt() as attempt:
         for n, row in enumerate(full.nodes):
             rest = Requirements(full.allocatable(row.id, EVICTED))
-            attempt.bind(f"rest-{n}", rest, row.id, PRIORITY, False)
+            attempt.bind(f"rest-{n}", rest, row.id, PRIORITY, preemptible=False)
         attempt.keep()
     left = [full.allocatable(row.id, EVICTED).to_tuple() for row in full.nodes]
 

@@ -137,6 +137,34 @@ def job_store() -> Work:
     return work
 
 
+def node_search() -> Work:
+    """500 jobs of four shapes placed on 151 nodes in one call and one by one, and taken back."""
+    from pyresched._core import use_portable_scan
+    from pyresched.config import SchedulingConfig
+    from pyresched.nodedb import NodeDb
+
+    config = SchedulingConfig()
+    table = NodeDb(config, nodes(151, config=config)).fork("default").table
+    rows = jobs(500, in_queues=1, config=config)
+    ids, requests = [job.id for job in rows], [job.requirements for job in rows]
+
+    def work() -> None:
+        use_portable_scan(portable=True)  # the other one depends on the processor
+        mark = table.begin()
+        table.place_each(ids, requests, 1000, preemptible=False)
+        table.undo(mark)
+        mark = table.begin()
+        for job in rows[:200]:
+            found = table.find_for(job.requirements, table.row_at(1000))
+            if found is not None:
+                table.bind(job.id, job.requirements, found[0], 1000, preemptible=False)
+        table.fork()
+        table.undo(mark)
+        use_portable_scan(portable=False)
+
+    return work
+
+
 def a_round() -> Work:
     """2,000 jobs of ten queues onto 100 nodes, of which most stay waiting."""
     from pyresched.config import SchedulingConfig
@@ -166,5 +194,6 @@ SCENARIOS: dict[str, Callable[[], Work]] = {
     "ordered index": ordered_index,
     "job rows": job_rows,
     "job store": job_store,
+    "node search": node_search,
     "round": a_round,
 }

@@ -1,6 +1,6 @@
 """Says each breach of the node db's invariants: worked out anew from what is bound, in Python.
 
-Relies on the table's read accessors only. Checks INV-N1 to INV-N4 and INV-N7.
+Relies on the table's read accessors only. Checks INV-B1 to INV-B4, INV-B7.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,23 +47,23 @@ class TableReader(Protocol):
 def breaches(table: TableReader, nodes: Sequence[Node]) -> Iterator[str]:
     """Each breach, as a sentence that names the invariant, the node and what was expected."""
     if table.node_ids != tuple(sorted(node.id for node in nodes)):
-        yield "INV-N4: the table's nodes are not those of the db, sorted"
+        yield "INV-B4: the table's nodes are not those of the db, sorted"
         return
     held: dict[NodeId, dict[JobId, tuple[Requirements, int, bool, bool]]] = {}
     for job_id in table.bound_jobs():
         binding = table.binding(job_id)
         if binding is None:
-            yield f"INV-N4: job {job_id} is listed and holds nothing"
+            yield f"INV-B4: job {job_id} is listed and holds nothing"
             continue
         held.setdefault(binding[0], {})[job_id] = binding[1:]
     for i, node in enumerate(nodes):
         own = held.get(node.id, {})
         if table.bound(i) != sorted(own):
-            yield f"INV-N4: node {node.id} lists {table.bound(i)}, held by {sorted(own)}"
+            yield f"INV-B4: node {node.id} lists {table.bound(i)}, held by {sorted(own)}"
         if table.total(i) != node.total:
-            yield f"INV-N1: node {node.id} has {node.total}, the table {table.total(i)}"
+            yield f"INV-B1: node {node.id} has {node.total}, the table {table.total(i)}"
         if table.is_open(i) and not node.takes_new_runs:
-            yield f"INV-N7: node {node.id} takes nothing new, the table is open"
+            yield f"INV-B7: node {node.id} takes nothing new, the table is open"
         yield from _amount_breaches(table, i, node, list(own.values()))
 
 
@@ -86,9 +86,9 @@ def _amount_breaches(
         )
         found = table.amounts(i, row).to_tuple()
         if found != expected:
-            number = "INV-N1" if row == 0 else "INV-N2"
+            number = "INV-B1" if row == 0 else "INV-B2"
             at = "the evicted level" if row == 0 else f"level {level}"
             yield f"{number}: node {node.id} at {at} has {found} left, expected {expected}"
         if below is not None and any(a > b for a, b in zip(below, found, strict=True)):
-            yield f"INV-N3: node {node.id} has less left at level {level} than below it"
+            yield f"INV-B3: node {node.id} has less left at level {level} than below it"
         below = found

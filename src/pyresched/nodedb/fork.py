@@ -1,6 +1,6 @@
 """A copy of one pool's nodes to decide on: search, attempts that are undone, victims.
 
-Relies on the native `NodeTable`, which it alone holds. Keeps INV-N1 to INV-N8.
+Relies on the native `NodeTable`, which it alone holds. Keeps INV-B5, INV-B8 to INV-B10.
 """
 
 from collections.abc import Iterable, Sequence
@@ -172,7 +172,7 @@ class NodeFork:
         return NodeFork(self.table.fork(), self.nodes, self._names)
 
     def check(self) -> list[str]:
-        """Each breach of INV-N1 to INV-N4, as a sentence."""
+        """Each breach of INV-B1 to INV-B4 and INV-B7, as a sentence."""
         return list(breaches(self.table, self.nodes))
 
     # --- inside -----------------------------------------------------------------------------

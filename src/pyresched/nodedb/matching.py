@@ -1,6 +1,6 @@
 """Which nodes a request may use at all: selector and taints, for all nodes of a pool at once.
 
-Relies on nodes that do not change: other labels or taints make a new `Matching`. Keeps INV-N8.
+Relies on nodes that do not change: other labels or taints make a new `Matching`. Keeps INV-B8.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The nodes of every pool and what the job db says is bound to them; rounds decide on forks.
 
 Relies on diffs of the job db by their shape (`pairs()`), so that it knows no job db. Keeps
-INV-N1 to INV-N4 and INV-N6 to INV-N7.
+INV-B4, INV-B6, INV-B7.
 """
 
 from collections.abc import Iterable, Iterator
@@ -204,15 +204,15 @@ class NodeDb:
         return self._pool(PoolName(pool)).bare(self.config.spec.names)
 
     def check(self) -> list[str]:
-        """Each breach of INV-N1 to INV-N4 and INV-N7, as a sentence."""
+        """Each breach of INV-B1 to INV-B4, INV-B6 and INV-B7, as a sentence."""
         found: list[str] = []
         for name, pool in sorted(self._pools.items()):
             found.extend(f"pool {name}: {each}" for each in breaches(pool.table, pool.nodes))
             wrong = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
-            found.extend(f"INV-N4: node {id} is filed under another pool" for id in wrong)
+            found.extend(f"INV-B4: node {id} is filed under another pool" for id in wrong)
         for job_id, hold in self._homeless.items():
             if hold.node_id in self._pool_of:
-                found.append(f"INV-N6: job {job_id} waits for node {hold.node_id}, which is there")
+                found.append(f"INV-B6: job {job_id} waits for node {hold.node_id}, which is there")
         return found
 
     # --- inside -----------------------------------------------------------------------------

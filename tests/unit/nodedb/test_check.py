@@ -53,16 +53,16 @@ def test_a_sound_table_has_no_breach():
 @pytest.mark.parametrize(
     ("question", "wrong", "number", "count"),
     [
-        ("amounts", lambda had, i, row: less_cpu(had) if (i, row) == (0, 0) else had, "INV-N1", 1),
-        ("amounts", lambda had, i, row: less_cpu(had) if (i, row) == (1, 1) else had, "INV-N2", 1),
-        ("amounts", lambda had, _, row: less_cpu(had) if row == 2 else had, "INV-N2", 2),
-        ("total", less_cpu, "INV-N1", 2),
-        ("bound", lambda jobs, _: jobs[1:], "INV-N4", 2),
-        ("bound_jobs", lambda jobs: jobs[1:], "INV-N4", 1),
-        ("binding", lambda held, job: None if job == "firm" else held, "INV-N4", 2),
-        ("binding", lambda held, _: ("b", *held[1:]), "INV-N4", 2),
-        ("binding", lambda held, _: (*held[:4], not held[4]), "INV-N2", 3),
-        ("node_ids", lambda ids: ids[::-1], "INV-N4", 1),
+        ("amounts", lambda had, i, row: less_cpu(had) if (i, row) == (0, 0) else had, "INV-B1", 1),
+        ("amounts", lambda had, i, row: less_cpu(had) if (i, row) == (1, 1) else had, "INV-B2", 1),
+        ("amounts", lambda had, _, row: less_cpu(had) if row == 2 else had, "INV-B2", 2),
+        ("total", less_cpu, "INV-B1", 2),
+        ("bound", lambda jobs, _: jobs[1:], "INV-B4", 2),
+        ("bound_jobs", lambda jobs: jobs[1:], "INV-B4", 1),
+        ("binding", lambda held, job: None if job == "firm" else held, "INV-B4", 2),
+        ("binding", lambda held, _: ("b", *held[1:]), "INV-B4", 2),
+        ("binding", lambda held, _: (*held[:4], not held[4]), "INV-B2", 3),
+        ("node_ids", lambda ids: ids[::-1], "INV-B4", 1),
     ],
     ids=[
         "evicted level",
@@ -88,7 +88,7 @@ def test_levels_that_decrease_are_reported():
     """A job of a higher class sees less than one of a lower class: never."""
     fork = fork_with_jobs()
     swapped = Damaged(fork.table, "amounts", lambda _, i, row: fork.table.amounts(i, 2 - row))
-    assert any(each.startswith("INV-N3") for each in breaches(swapped, fork.nodes))
+    assert any(each.startswith("INV-B3") for each in breaches(swapped, fork.nodes))
 
 
 def test_an_open_table_over_a_closed_node_is_reported():
@@ -96,7 +96,7 @@ def test_an_open_table_over_a_closed_node_is_reported():
     fork = fork_with_jobs()
     rows = [fork.nodes[0], node("b", 8, 8, intake=Intake.CORDONED)]
     found = list(breaches(fork.table, rows))
-    assert [each.split(":")[0] for each in found] == ["INV-N7"]
+    assert [each.split(":")[0] for each in found] == ["INV-B7"]
 
 
 def test_the_db_reports_what_its_parts_disagree_on():
@@ -104,7 +104,7 @@ def test_the_db_reports_what_its_parts_disagree_on():
     db = NodeDb(node_config(), [node("a")])
     assert db.check() == []
     db._pool_of["a"] = "other"
-    assert [each.split(":")[0] for each in db.check()] == ["INV-N4"]
+    assert [each.split(":")[0] for each in db.check()] == ["INV-B4"]
     db._pool_of["a"] = "default"
     db._homeless["j"] = _Hold("a", requirements(), 0, preemptible=False)
-    assert [each.split(":")[0] for each in db.check()] == ["INV-N6"]
+    assert [each.split(":")[0] for each in db.check()] == ["INV-B6"]
