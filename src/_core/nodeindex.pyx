@@ -132,6 +132,7 @@ cdef class NodeTable:
         self.shape_by_requirements = {}
         self.clock = 1
         self.stamps[0] = 1
+        self.allot_nodes(0)
 
     def __dealloc__(self):
         free(self.level_priority)

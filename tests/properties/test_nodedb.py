@@ -313,10 +313,10 @@ class Deciding(RuleBasedStateMachine):
         self.aside.append((self.fork, self.model))
         self.fork, self.model = self.aside.pop(0)
 
-    @rule(data=st.data(), priority=priorities)
-    def find(self, data, priority):
+    @rule(data=st.data(), asked_at=st.lists(priorities, min_size=1, max_size=4))
+    def find(self, data, asked_at):
         asked = data.draw(requests(self.width, self.amounts))
-        for _ in range(2):  # the second time from memory
+        for priority in asked_at:  # what did not fit at one is remembered at the next
             found = self.fork.find(asked, code_of(priority))
             assert answer(found) == self.model.find(asked, priority)
 

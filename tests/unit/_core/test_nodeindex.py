@@ -123,6 +123,36 @@ def test_marks_belong_to_open_attempts():
     assert (one.depth, one.bound(0)) == (0, ["j"])
 
 
+def test_a_stamp_holds_until_room_is_given_back():
+    """Across attempts that are taken back; a release that is kept ends it, and a new one holds."""
+    one = table((8, 8))
+    one.bind("j", ONE, "n0", 0, True)
+    outside = one.stamp()
+    mark = one.begin()
+    inside = one.stamp()
+    assert one.is_current(outside)
+    assert one.is_current(inside)
+    one.bind("k", ONE, "n0", 0, True)
+    assert one.is_current(outside)
+    one.unbind("k")
+    assert not one.is_current(outside)
+    assert not one.is_current(inside)
+    assert one.is_current(one.stamp())
+    one.undo(mark)
+    assert one.is_current(outside)
+    assert not one.is_current(inside)
+    mark = one.begin()
+    one.bind("k", ONE, "n0", 0, True)
+    one.keep(mark)
+    assert one.is_current(outside)
+    mark = one.begin()
+    one.evict("k")
+    one.keep(mark)
+    assert not one.is_current(outside)
+    assert one.is_current(one.stamp())
+    assert not one.is_current(0)
+
+
 def test_undo_restores_the_order_in_which_the_round_walks_a_node():
     """Newest first, whatever was unbound in between."""
     one = table((8, 8))

@@ -273,6 +273,14 @@ def test_a_priority_between_levels_sees_those_below_it():
     assert fork.check() == []
 
 
+def test_what_does_not_fit_at_one_level_may_fit_at_a_higher_one():
+    """A refusal is remembered for its level and those below, not for those above."""
+    fork = fork_of([node("a", 8, 8)], 0, 5, 9, preemptible=[0, 5])
+    put(fork, "j", requirements(8, 1), "a", 5, preemptible=True)
+    for priority, found in [(5, False), (9, True), (0, False), (9, True), (EVICTED, False)]:
+        assert bool(fork.find(requirements(1, 1), priority)) is found
+
+
 def test_negative_room_is_legal_and_fits_nothing():
     """Not even a request that wants none of the resource that is short."""
     fork = fork_of([node("a", 2, 8)])
