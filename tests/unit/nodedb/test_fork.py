@@ -672,21 +672,23 @@ def test_candidates_must_hold_a_node():
 
 
 def test_a_search_for_the_fewest_that_is_too_long_still_ends_and_spares():
-    """Many jobs of two resources: a set from which nobody can be taken away again."""
-    count = 60
-    fork = fork_of([node("a", 10_000, 10_000)], 0, 5, preemptible=[0])
-    amounts = [(100 + 37 * n % 101, 100 + 53 * n % 97) for n in range(count)]
-    for n, pair in enumerate(amounts):
-        put(fork, f"j{n:02}", requirements(*pair), "a", 0, preemptible=True)
-    need = requirements(
-        fork.allocatable("a", EVICTED)[0] + 4321, fork.allocatable("a", EVICTED)[1] + 4567
-    )
-    found = fork.victims(need, 5, [f"j{n:02}" for n in range(count)])
-    room = fork.allocatable("a", EVICTED)
+    """Sixty jobs, each with much of one resource or of the other: nobody named can be spared.
+
+    Each frees 300 of both together, so 6,200 take 21; but every 20 look enough by either alone.
+    The dearest job alone has the third resource, so that all others are in question.
+    """
+    amounts = [(0, 0, 1), *((100 + 37 * n % 101, 200 - 37 * n % 101, 0) for n in range(60))]
+    wanted = (3100, 3100, 1)
+    total = [sum(each[r] for each in amounts) for r in range(3)]
+    fork = fork_of([node("a", *total)], 0, 5, preemptible=[0], width=3)
+    order = [f"j{n:02}" for n in range(61)]
+    for name, each in zip(order, amounts, strict=True):
+        put(fork, name, requirements(*each), "a", 0, preemptible=True)
+    found = fork.victims(requirements(*wanted), 5, order)
 
     def enough(names):
-        freed = [sum(amounts[int(name[1:])][r] for name in names) + room[r] for r in (0, 1)]
-        return all(w <= h for w, h in zip(need.resources, freed, strict=True))
+        freed = [sum(amounts[int(name[1:])][r] for name in names) for r in range(3)]
+        return all(had >= want for had, want in zip(freed, wanted, strict=True))
 
     assert enough(found.job_ids)
     assert not any(enough(set(found.job_ids) - {name}) for name in found.job_ids)
