@@ -17,7 +17,15 @@ nox.options.sessions = ["lint", "types", "stubs", "layers", "bench", "instructio
 ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 CMAKE_FILES = ("CMakeLists.txt", "src/_core/CMakeLists.txt")
-NATIVE_TESTS = ("tests/native", "tests/unit/_core", "tests/unit/jobdb", "tests/unit/nodedb")
+NATIVE_TESTS = (
+    "tests/native",
+    "tests/unit/_core",
+    "tests/unit/jobdb",
+    "tests/unit/nodedb",
+    "tests/unit/fairness",
+    "tests/unit/scheduling",
+    "tests/properties",
+)
 
 
 def install_group(session: nox.Session, *names: str) -> None:
