@@ -1,5 +1,6 @@
 """What the job db answers, and who sees what when. Facts by number: the Go reference's own."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -855,7 +856,7 @@ print(ids(snap), snap.queues(), ids(snap.leased()), ids(snap.unvalidated()), ids
     answers = {
         subprocess.run(
             [sys.executable, "-c", script],
-            env={"PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,
