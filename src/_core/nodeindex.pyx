@@ -267,9 +267,8 @@ cdef class NodeTable:
                 self.link(handle)
             elif self.job_ids[handle] is not None:
                 self._forget(handle)
-        if self.stride:  # without nodes there is nothing to copy, and NULL to copy it from
-            for r in range(self.height + 1):
-                memcpy(self.row(<int> r), self.base, self.width * self.stride * sizeof(int64_t))
+        for r in range(self.height + 1):
+            memcpy(self.row(<int> r), self.base, self.width * self.stride * sizeof(int64_t))
         for i in range(count):
             self.recount(i)
         self.forget_masks()
@@ -1326,13 +1325,12 @@ cdef class NodeTable:
         cdef NodeTable copy = NodeTable.__new__(NodeTable, self.levels, self.width)
         cdef size_t cells = self.width * self.stride * sizeof(int64_t)
         copy.allot_nodes(self.count)
-        if self.stride:
-            memcpy(copy.base, self.base, cells)
-            memcpy(copy.room, self.room, cells * (self.height + 1))
-            memcpy(copy.open, self.open, self.stride)
-            memcpy(copy.over, self.over, self.stride)
-            memcpy(copy.clipped, self.clipped, self.stride)
-            memcpy(copy.newest, self.newest, self.count * sizeof(int32_t))
+        memcpy(copy.base, self.base, cells)
+        memcpy(copy.room, self.room, cells * (self.height + 1))
+        memcpy(copy.open, self.open, self.stride)
+        memcpy(copy.over, self.over, self.stride)
+        memcpy(copy.clipped, self.clipped, self.stride)
+        memcpy(copy.newest, self.newest, self.count * sizeof(int32_t))
         copy.node_ids = self.node_ids
         copy.node_by_id = self.node_by_id
         copy.matcher = self.matcher

@@ -1,4 +1,4 @@
-"""Exact shares against a slow reference that only knows how to pour water."""
+"""Exact shares against a slow reference that only knows how to pour water: INV-F1 to INV-F4."""
 
 import math
 from fractions import Fraction

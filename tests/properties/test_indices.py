@@ -1,4 +1,7 @@
-"""The indices against a dict, whatever is done in whatever order, with many snapshots alive."""
+"""The indices against a dict, whatever is done in whatever order, with many snapshots alive.
+
+Holds INV-N1 to INV-N8.
+"""
 
 import contextlib
 

@@ -1,4 +1,7 @@
-"""The node db against a plain model: every answer, every change, every way back."""
+"""The node db against a plain model: every answer, every change, every way back.
+
+Holds INV-B1 to INV-B10.
+"""
 
 from hypothesis import given, note, settings
 from hypothesis import strategies as st

@@ -1,4 +1,7 @@
-"""A draft hands out each row once and reads its own decisions."""
+"""A draft hands out each row once, one version above what it read, and reads its own decisions.
+
+Holds INV-J2 with the guards of `tests/unit/store/test_memory.py`.
+"""
 
 from kit.jobs import gang, job
 from kit.readers import DictReader

@@ -1,4 +1,4 @@
-"""The journal in memory: guards, the log, what is forgotten."""
+"""The journal in memory: guards, the log, what is forgotten (INV-J1, INV-J11)."""
 
 import pytest
 
