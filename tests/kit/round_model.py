@@ -63,6 +63,12 @@ class Candidate:
         gang = self.jobs[0].gang
         return (tuple(shapes), "" if gang is None else gang.uniformity)
 
+    @property
+    def lone_signature(self) -> tuple[Any, ...] | None:
+        """That of one of several alike that may go anywhere: without room for one, none for all."""
+        shapes, uniformity = self.signature
+        return (shapes[:1], "") if len(set(shapes)) == 1 and not uniformity else None
+
 
 def _run(job: Job) -> Any:
     run = job.active_run
@@ -352,9 +358,10 @@ class _Round:
                 continue
             if head.jobs[0].id in self.placed:
                 continue
-            failed = self.failed.get(head.signature)
-            if failed is not None and failed[0] == self.epoch:
-                self.result.refused.update(dict.fromkeys((j.id for j in head.jobs), failed[1]))
+            failed = [self.failed.get(each) for each in (head.lone_signature, head.signature)]
+            reasons = [each[1] for each in failed if each is not None and each[0] == self.epoch]
+            if reasons:
+                self.result.refused.update(dict.fromkeys((j.id for j in head.jobs), reasons[0]))
                 continue
             heads[queue] = head
             return

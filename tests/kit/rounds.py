@@ -379,10 +379,13 @@ def _needless(world: World, result: RoundResult) -> Iterator[str]:
 
 def _progress(world: World, result: RoundResult) -> Iterator[str]:
     at = _after(world, result)
+    before = {j.id: str(j.node_id) for j in world.jobs.values() if j.active_run is not None}
+    # What held too much when the round began takes nothing in it, whoever leaves.
+    over = {id for id in world.nodes if min(_free(world, before, id)) < 0}
     free = {
         row.id: _free(world, at, row.id)
         for row in world.nodes.values()
-        if row.pool == POOL and row.lost_at is None
+        if row.pool == POOL and row.lost_at is None and row.id not in over
     }
     for job_id, reason in result.refused.items():
         job = world.jobs[job_id]

@@ -57,6 +57,24 @@ def test_rounds_over_seeded_clusters_are_those_of_the_model_and_sound():
     assert set(seen) == expected_kinds
 
 
+def test_rounds_come_to_rest():
+    """Without outside change a few rounds are followed by rounds that change nothing."""
+    most = 0
+    for seed in SEEDS:
+        world = random_world(seed)
+        for count in range(10):
+            result = world.round()
+            if not result:
+                break
+            world.now += 10
+            world.grant(result)
+            assert breaches(world, world.round()) == [], seed
+        else:
+            raise AssertionError(f"seed {seed} is still changing after ten rounds")
+        most = max(most, count)
+    assert most > 1, "no seed needs a second round: the test shows nothing"
+
+
 def digest() -> str:
     """Everything that rounds over the seeded clusters decide, in one number."""
     sums = hashlib.sha256()
