@@ -20,7 +20,7 @@ numbers = count(1)
 with jobs.write() as txn:  # published as one when the block ends, dropped if it raises
     for name in ("batch", "gang", "service"):
         spec = load_spec(here / f"{name}.yaml")
-        made = expand(spec, config, ids=lambda: f"{spec.name}-{next(numbers):02}", now=0)
+        made = expand(spec, config, ids=lambda: f"job-{next(numbers):02}", now=0)
         txn.upsert_many([job.replace(validated=True) for job in made])
 
 before, state = jobs.snapshot(), RoundState()
