@@ -2,7 +2,8 @@
 """The nodes of one pool as flat columns: what each could give at each level, and who holds what.
 
 Owns amounts, bindings, best-fit search, attempts that are undone, and victims; relies on a
-matcher (a callable) for which nodes a request may use at all. Keeps INV-B1 to INV-B5, INV-B7 to INV-B10.
+matcher (a callable) for which nodes a request may use at all. Keeps INV-B1 to INV-B5 and
+INV-B7 to INV-B10.
 
     room [row][resource][node]   row 0: the evicted level, then the class priorities ascending
           row 0          base - all that is owned
