@@ -1,5 +1,6 @@
 # cython: language_level=3
 # The job store: rows by slot and every index over them, in versions. See docs/invariants.md.
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from pyresched._core.hamt cimport Hamt, Maps
@@ -30,6 +31,9 @@ cdef struct Place:
     int64_t eligible
     int64_t gang
     uint32_t marks     # in which indices it is
+
+cdef enum:
+    AHEAD = 16         # jobs that a walk fetches at a time
 
 cdef enum:
     IN_LANES = 1
@@ -107,6 +111,9 @@ cdef class Walk:
     cdef const Item **heads
     cdef Py_ssize_t trees
     cdef int64_t last        # the walk ends above this first key
+    cdef PyObject *ahead[AHEAD]  # jobs of one tree fetched from memory together; borrowed
+    cdef uint32_t ahead_at
+    cdef uint32_t ahead_count
     cdef list rest           # what was left when the transaction wrote, last first
     cdef bint listed
     cdef void *before        # the chain of `Reader.walks`; borrowed
@@ -114,7 +121,9 @@ cdef class Walk:
 
     cdef int start(self, Py_ssize_t trees) except -1
     cdef void add(self, const Tree *tree) noexcept
+    cdef void fetch(self) noexcept
     cdef Job step(self)
+    cdef Job merge_step(self)
     cdef int detach(self) except -1
     cdef void leave(self) noexcept
 

@@ -29,7 +29,7 @@ from pyresched._core.ordered cimport (
     tree_free, tree_remove, trees_init,
 )
 from pyresched._core.pages cimport (
-    ObjectRow, objects_free, objects_get, objects_put, page_read, page_write,
+    ObjectRow, Pages, objects_free, objects_get, objects_put, page_read, page_write,
     pages_diff, pages_free, pages_init,
 )
 from pyresched._core.values cimport (
@@ -1092,12 +1092,44 @@ cdef class Walk:
         self.heads[self.trees] = cursor_next(&self.cursors[self.trees])
         self.trees += 1
 
+    cdef void fetch(self) noexcept:
+        """The next jobs of one tree: their rows, then the jobs, so that the misses overlap."""
+        cdef const Pages *pages = &self.reader.store.row_pages
+        cdef const void *rows[AHEAD]
+        cdef const Item *head = self.heads[0]
+        cdef uint32_t i, count = 0
+        while count < AHEAD and head != NULL and head.k0 <= self.last:
+            rows[count] = page_read(pages, &self.reader.roots.rows, <uint32_t> head.value)
+            prefetch(rows[count])
+            count += 1
+            head = cursor_next(&self.cursors[0])
+        for i in range(count):
+            self.ahead[i] = NULL if rows[i] == NULL else (<const ObjectRow *> rows[i]).held
+            prefetch(self.ahead[i])
+        self.heads[0] = head
+        self.ahead_at = 0
+        self.ahead_count = count
+
     cdef Job step(self):
         """The next job, None at the end."""
+        cdef PyObject *job
+        if self.trees > 1:
+            return self.merge_step()
+        if self.ahead_at == self.ahead_count and self.trees:
+            self.fetch()
+            if self.ahead_count == 0:
+                self.trees = 0
+                self.leave()
+        if self.ahead_at == self.ahead_count:
+            return None
+        job = self.ahead[self.ahead_at]
+        self.ahead_at += 1
+        return None if job == NULL else <Job> job
+
+    cdef Job merge_step(self):
+        """The same for several trees."""
         cdef const Item *best
         cdef Py_ssize_t i
-        if self.trees == 0:
-            return None
         best = self.heads[0]
         for i in range(1, self.trees):
             if best == NULL or self.heads[i] != NULL and below(

@@ -60,6 +60,7 @@ def inv_d2_runs(contents: "Contents", config: SchedulingConfig) -> Iterator[str]
 def inv_d3_queues(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
     """INV-D3. A queued job is in the lanes of its own queue and pools alone, at its order key."""
     ranks = class_ranks(config)
+    rows = dict(contents["rows"])
     expected: dict[tuple[str, str | None], dict[int, _Key]] = {}
     for slot, job in contents["rows"]:
         if job.state is JobState.QUEUED:
@@ -69,7 +70,7 @@ def inv_d3_queues(contents: "Contents", config: SchedulingConfig) -> Iterator[st
     for lane in sorted({*expected, *contents["lanes"]}, key=repr):
         entries = contents["lanes"].get(lane, [])
         name = f"lane {lane!r}"
-        yield from _ordered(contents, name, entries)
+        yield from _ordered(rows, name, entries)
         yield from _differences(name, _by_slot(entries), expected.get(lane, {}).items())
         counted = contents["lane_counts"].get(lane, 0)
         if counted != len(entries):
@@ -82,7 +83,7 @@ def inv_d4_gangs(contents: "Contents", config: SchedulingConfig) -> Iterator[str
     rows = dict(contents["rows"])
     members = {slot: submit_key(job)[:2] for slot, job in rows.items() if job.gang is not None}
     entries = contents["gangs"]
-    yield from _ordered(contents, "gang index", entries)
+    yield from _ordered(rows, "gang index", entries)
     found = [(slot, key[1:]) for key, slot in entries]
     yield from _differences("gang index", found, members.items())
     hashes: dict[tuple[str, str], set[int]] = {}
@@ -119,7 +120,7 @@ def inv_d7_backing_off(contents: "Contents", config: SchedulingConfig) -> Iterat
         if job.state is JobState.BACKING_OFF
     }
     entries = contents["backing_off"]
-    yield from _ordered(contents, "backing-off index", entries)
+    yield from _ordered(dict(contents["rows"]), "backing-off index", entries)
     yield from _differences("backing-off index", _by_slot(entries), expected.items())
     yield from _counted(contents, "backing_off", entries)
 
@@ -204,9 +205,8 @@ def _differences(
         yield f"{name}: {what!r} should not be at {value!r}"
 
 
-def _ordered(contents: "Contents", name: str, entries: _Entries) -> Iterator[str]:
+def _ordered(rows: Mapping[int, Job], name: str, entries: _Entries) -> Iterator[str]:
     """Each entry must be above the one before it, by key and then by id."""
-    rows = dict(contents["rows"])
     keys = [(key, rows[slot].id) for key, slot in entries if slot in rows]
     for before, after in pairwise(keys):
         if before >= after:
@@ -227,6 +227,6 @@ def _flagged(contents: "Contents", name: str, belongs: Callable[[Job], bool]) ->
         "unvalidated": contents["unvalidated"],
     }[name]
     expected = {slot: submit_key(job) for slot, job in contents["rows"] if belongs(job)}
-    yield from _ordered(contents, name, entries)
+    yield from _ordered(dict(contents["rows"]), name, entries)
     yield from _differences(name, _by_slot(entries), expected.items())
     yield from _counted(contents, name, entries)
