@@ -8,12 +8,18 @@ takes nothing, returns nothing and fails by `assert`, so the build must keep ass
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 
 from pyresched._core.resources cimport saturating_add, saturating_mul, saturating_sub
+from pyresched._core.versions cimport fail_allocations
 
 # Both ends, zero, one, and the square roots of the ends, where a product is about to leave.
 EDGES = [
     INT64_MIN, INT64_MIN + 1, -3037000500, -2, -1, 0, 1, 2, 3037000499, 3037000500,
     INT64_MAX - 1, INT64_MAX,
 ]
+
+
+def let_allocations_fail(int64_t after):
+    """From now on the allocations of the native structures fail, after so many; -1: none does."""
+    fail_allocations(after)
 
 
 cdef object clamped(object exact):

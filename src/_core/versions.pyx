@@ -241,7 +241,7 @@ cdef class History:
                         f"{max(0.0, now - self.since):.3f} s, since version {self.version}; "
                         f"waited {timeout} s: wait longer or end its transaction"
                     )
-                nap = min(nap, 1 + <long long> (1e6 * <double> (deadline - now)))
+                nap = min(nap, 1 + <long long> (1e6 * min(1.0, <double> (deadline - now))))
             self.waiting += 1
             with nogil:
                 rung = PyThread_acquire_lock_timed(self.bell, nap, 1)
