@@ -379,6 +379,17 @@ def test_the_nearest_node_lacks_the_fewest_resources_and_the_least_of_them():
     )
 
 
+@pytest.mark.parametrize(
+    ("amounts", "lacks"),
+    [((8000, 9000), ("cpu", 8000, 4000)), ((5000, 32_768), ("memory", 32_768, 8192))],
+)
+def test_of_several_resources_the_one_that_lacks_most_is_named(amounts, lacks):
+    """Half of the cores against nearly all of the memory, and the other way round."""
+    world = World().with_nodes(node("n1")).with_queues("queue-a").with_jobs(job("j", *amounts))
+    reason = decided(world).refused["j"]
+    assert (reason.resource, reason.wanted, reason.had) == lacks
+
+
 def test_equal_jobs_are_refused_with_the_reason_of_the_first():
     """The evidence is that of the one try, not of a later one."""
     world = World().with_nodes(big()).with_queues("queue-a")
