@@ -1,0 +1,105 @@
+"""A batch scheduler that you import: what runs where, now, and when a failed run is tried again.
+
+The public face: each name is loaded when it is first asked for, so that this import is quick
+and needs no extra. Everything here is stable; modules below may move.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyresched.config import SchedulingConfig, load_config
+    from pyresched.errors import InputError, PyreschedError
+    from pyresched.fairness import DominantResourceFairness
+    from pyresched.indices import IdIndex, OrderedIndex
+    from pyresched.jobdb import JobDb
+    from pyresched.model import (
+        Gang,
+        Job,
+        JobState,
+        Node,
+        PriorityClass,
+        Queue,
+        Requirements,
+        ReschedulePolicy,
+        ResourceVector,
+        Run,
+    )
+    from pyresched.nodedb import NodeDb
+    from pyresched.scheduler import Scheduler
+    from pyresched.scheduling import RoundState, run_round
+    from pyresched.simulator import simulate
+    from pyresched.spec import JobSpec
+    from pyresched.store import MemoryJournal
+
+__all__ = [
+    "DominantResourceFairness",
+    "Gang",
+    "IdIndex",
+    "InputError",
+    "Job",
+    "JobDb",
+    "JobSpec",
+    "JobState",
+    "MemoryJournal",
+    "Node",
+    "NodeDb",
+    "OrderedIndex",
+    "PriorityClass",
+    "PyreschedError",
+    "Queue",
+    "Requirements",
+    "ReschedulePolicy",
+    "ResourceVector",
+    "RoundState",
+    "Run",
+    "Scheduler",
+    "SchedulingConfig",
+    "load_config",
+    "run_round",
+    "simulate",
+]
+
+_HOMES = {
+    "DominantResourceFairness": "fairness",
+    "Gang": "model",
+    "IdIndex": "indices",
+    "InputError": "errors",
+    "Job": "model",
+    "JobDb": "jobdb",
+    "JobSpec": "spec",
+    "JobState": "model",
+    "MemoryJournal": "store",
+    "Node": "model",
+    "NodeDb": "nodedb",
+    "OrderedIndex": "indices",
+    "PriorityClass": "model",
+    "PyreschedError": "errors",
+    "Queue": "model",
+    "Requirements": "model",
+    "ReschedulePolicy": "model",
+    "ResourceVector": "model",
+    "RoundState": "scheduling",
+    "Run": "model",
+    "Scheduler": "scheduler",
+    "SchedulingConfig": "config",
+    "load_config": "config",
+    "run_round": "scheduling",
+    "simulate": "simulator",
+}
+
+
+def __getattr__(name: str) -> object:
+    """The public name *name*, loaded now and kept."""
+    if name == "__version__":
+        value: object = import_module("importlib.metadata").version("pyresched")
+    elif name in _HOMES:
+        value = getattr(import_module(f"pyresched.{_HOMES[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

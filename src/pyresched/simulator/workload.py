@@ -22,6 +22,7 @@ from pyresched.model import (
     Requirements,
     ResourceVector,
     Rounding,
+    TaintEffect,
     parse_quantity,
 )
 from pyresched.simulator.draws import chance
@@ -80,7 +81,7 @@ class Workload:
         self._pools = tuple(dict.fromkeys(node.pool for node in nodes))
         self.preemptible_queues = log.preemptible_queues if preemptible is None else preemptible
         self._preemptible_class = _preemptible_class(config)
-        capacity = Counter(cores_of(node.total, config) for node in nodes)
+        capacity = Counter(cores_of(node.total, config) for node in nodes if _takes_logs(node))
         digits = max(len(str(job.number)) for job in log.jobs)
         sizes: dict[int, tuple[int, ...]] = {}
         jobs = []
@@ -99,18 +100,19 @@ class Workload:
                 )
             )
         self.jobs: tuple[PlannedJob, ...] = tuple(jobs)
-        self.failure_share: Mapping[QueueName, float] = _failure_shares(jobs)
+        self.failure_share: Mapping[int | None, float] = _failure_shares(log.jobs)
 
     def fails(self, job: PlannedJob, *, failures: int) -> bool:
         """Whether a run of *job* that is left alone fails, after that many *failures*.
 
-        The first does what the log says; later ones fail with the failure share of its queue.
+        The first does what the log says; later ones fail with the failure share of the job's
+        queue in the log (which is a class of jobs there, where ours are their owners).
         """
         if job.log.ending is not Ending.FAILED:
             return False
         if failures == 0:
             return True
-        return chance(self._seed, "fails", job.id, failures) < self.failure_share[job.queue]
+        return chance(self._seed, "fails", job.id, failures) < self.failure_share[job.log.queue]
 
     def failing_piece(self, job: PlannedJob, *, failures: int) -> int:
         """Which member of *job* fails first."""
@@ -149,6 +151,11 @@ class Workload:
         return self._config.default_priority_class
 
 
+def _takes_logs(node: Node) -> bool:
+    """Whether jobs of a log, which tolerate nothing, may run on *node*."""
+    return all(taint.effect is TaintEffect.PREFER_NO_SCHEDULE for taint in node.taints)
+
+
 def cores_of(amounts: ResourceVector, config: SchedulingConfig) -> int:
     """Whole cores in *amounts*."""
     cpu = config.spec.names.index(CPU)
@@ -167,11 +174,23 @@ def piece_sizes(cores: int, nodes: Mapping[int, int]) -> tuple[int, ...]:
     if not sizes or cores <= sizes[0]:
         return (cores,)
     for size in sizes:
-        pieces = -(-cores // size)
-        if pieces <= sum(count * (own // size) for own, count in nodes.items()):
+        if _fits(cores, size, nodes):
             return _split(cores, size)
-    most = sum(count * (own // sizes[0]) for own, count in nodes.items())
+    most = _room(sizes[0], nodes)
     return _split(min(cores, (most + 1) * sizes[0]), sizes[0])
+
+
+def _fits(cores: int, size: int, nodes: Mapping[int, int]) -> bool:
+    """Whether pieces of *size* and one with the rest fit *nodes* when those are empty."""
+    whole, rest = divmod(cores, size)
+    room = _room(size, nodes)
+    # The rest takes a piece's room, or what pieces leave of some node.
+    return whole < room or (whole == room and any(own % size >= rest for own in nodes))
+
+
+def _room(size: int, nodes: Mapping[int, int]) -> int:
+    """How many pieces of *size* fit *nodes*."""
+    return sum(count * (own // size) for own, count in nodes.items())
 
 
 def _split(cores: int, size: int) -> tuple[int, ...]:
@@ -183,15 +202,19 @@ def _owner(job: LogJob) -> QueueName:
     return QueueName(UNKNOWN_USER if job.user is None else f"user-{job.user}")
 
 
-def _failure_shares(jobs: Iterable[PlannedJob]) -> dict[QueueName, float]:
-    """Failed jobs over those that ran to an end, by owner."""
-    ran: Counter[QueueName] = Counter()
-    failed: Counter[QueueName] = Counter()
+def _failure_shares(jobs: Iterable[LogJob]) -> dict[int | None, float]:
+    """Failed jobs over those that ran to an end, by queue number of the log.
+
+    Where all failed it is n/(n + 1): a policy that allows a try a day would go on for ever with
+    a job that fails after a day, and surely fails again.
+    """
+    ran: Counter[int | None] = Counter()
+    failed: Counter[int | None] = Counter()
     for job in jobs:
-        if job.log.ending is not Ending.CANCELLED:
+        if job.ending is not Ending.CANCELLED:
             ran[job.queue] += 1
-            failed[job.queue] += job.log.ending is Ending.FAILED
-    return {queue: failed[queue] / count for queue, count in ran.items()}
+            failed[job.queue] += job.ending is Ending.FAILED
+    return {queue: min(failed[queue] / n, n / (n + 1)) for queue, n in ran.items()}
 
 
 def _preemptible_class(config: SchedulingConfig) -> str:

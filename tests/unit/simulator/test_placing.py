@@ -71,8 +71,10 @@ def test_a_file_is_written_whole_and_packed_by_its_name(tmp_path: Path) -> None:
     assert (tmp_path / "a.swf").read_text() == "1\n2\n"
     new_file(tmp_path / "b.swf.gz", ["1\n"], Existing.REFUSE)
     new_file(tmp_path / "c.swf.gz", ["1\n"], Existing.REFUSE)
-    assert (tmp_path / "b.swf.gz").read_bytes() == (tmp_path / "c.swf.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "b.swf.gz").read_bytes()) == b"1\n"
+    packed = (tmp_path / "b.swf.gz").read_bytes()
+    assert packed == (tmp_path / "c.swf.gz").read_bytes()
+    assert packed[4:8] == bytes(4), "a packed file holds no time"
+    assert gzip.decompress(packed) == b"1\n"
 
 
 def test_an_existing_file_is_refused_or_replaced(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ def sample(at: int) -> Sample:
     return Sample(at=at, allocated={}, capacity={}, queued={}, running=0, done=at)
 
 
-@given(st.sets(st.integers(5, 10**15), max_size=60), st.integers(4, 8))
+moments_of_time = st.integers(0, 2000).map(lambda second: 5 + second * 10**9 // 3)
+
+
+@given(st.sets(moments_of_time, max_size=60), st.integers(4, 8))
 def test_samples_are_few_in_order_and_true(moments: set[int], most: int) -> None:
     """Each is a state that was offered, at its time; first and last are kept."""
     samples = Samples(5, most=most)
@@ -34,6 +37,14 @@ def test_samples_are_few_in_order_and_true(moments: set[int], most: int) -> None
     assert times[-1] == last
     assert times[0] == min(moments, default=last)
     assert asked <= len(moments)
+
+
+def test_the_end_is_the_last_sample_even_where_more_was_offered() -> None:
+    """The last cycle may come after the last job ended."""
+    samples = Samples(0)
+    for at in (0, 2 * 10**9, 4 * 10**9):
+        samples.offer(at, lambda at=at: sample(at))
+    assert [each.at for each in samples.kept(sample(2 * 10**9))] == [0, 2 * 10**9]
 
 
 def test_few_moments_are_all_kept() -> None:

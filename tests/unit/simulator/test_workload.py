@@ -1,6 +1,7 @@
 """From a log to jobs: pieces, owners, classes, and how each run will end."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -49,20 +50,42 @@ def test_pieces_add_up_and_fit_nodes(cores: int, nodes: dict[int, int]) -> None:
         return
     assert len(set(pieces[:-1])) <= 1
     assert 0 < pieces[-1] <= pieces[0] <= max(nodes)
-    if cores <= total:
+    if placeable(pieces, nodes):
         assert sum(pieces) == cores
     else:
-        # Never spelled out in full, and never placeable.
-        most = sum(count * (size // pieces[0]) for size, count in nodes.items())
-        assert sum(pieces) == cores or len(pieces) == most + 1
-        assert len(pieces) > most
+        # No size would have done, and the pieces are few.
+        assert not any(placeable(split(cores, size), nodes) for size in nodes)
+        assert sum(pieces) <= cores
+        assert sum(pieces[:-1]) <= total
+
+
+def split(cores: int, size: int) -> list[int]:
+    """Pieces of *size*, and the rest."""
+    return [min(size, cores - start) for start in range(0, cores, size)]
+
+
+def placeable(pieces: Sequence[int], nodes: dict[int, int]) -> bool:
+    """Whether *pieces*, largest first, fit the free cores of *nodes*, each where it leaves least."""
+    free = [size for size, count in nodes.items() for _ in range(count)]
+    for piece in pieces:
+        # Largest pieces are alike, so any node that holds one does, but for what is left of it.
+        best = min(
+            (left for left in free if left >= piece), key=lambda left: left % piece, default=0
+        )
+        if not best:
+            return False
+        free.remove(best)
+        free.append(best - piece)
+    return True
 
 
 def test_a_wide_job_takes_the_largest_size_of_which_there_is_enough() -> None:
     """Two large nodes cannot hold three large pieces; twenty small ones hold their like."""
     nodes = {64: 2, 12: 20}
     assert piece_sizes(128, nodes) == (64, 64)
-    assert piece_sizes(130, nodes) == (12,) * 10 + (10,)
+    assert piece_sizes(130, nodes) == (64, 64, 2)
+    assert piece_sizes(150, nodes) == (12,) * 12 + (6,)
+    assert piece_sizes(91, {9: 10, 2: 1}) == (9,) * 10 + (1,)
 
 
 def test_an_absurd_width_stays_small() -> None:
@@ -128,6 +151,16 @@ def test_memory_counts_only_where_nodes_say_how_much_they_have() -> None:
     assert work.rows(work.jobs[0])[0].requirements.resources == ResourceVector([2000, 2])
 
 
+def test_nodes_that_refuse_jobs_of_a_log_say_nothing_about_pieces() -> None:
+    """A wide node with a taint holds none of them, so their pieces fit the narrow ones."""
+    entries = [
+        {"prefix": "n", "count": 4, "resources": {"cpu": 4}},
+        {"id": "gpu", "resources": {"cpu": 32}, "taints": [{"key": "gpu"}]},
+    ]
+    work = workload({8: 8}, nodes=nodes_from({"nodes": entries}, CONFIG))
+    assert work.jobs[0].pieces == (4, 4)
+
+
 def test_a_configuration_without_cpu_is_refused() -> None:
     """The line says what to add."""
     config = SchedulingConfig(resources=(Resource("memory"),))
@@ -138,15 +171,22 @@ def test_a_configuration_without_cpu_is_refused() -> None:
 
 def test_a_run_ends_as_the_log_says_and_later_ones_by_the_share_of_the_queue() -> None:
     """A job that succeeded never fails; one that failed fails first, then as its queue does."""
-    jobs = [{11: 0, 12: 7} for _ in range(1000)] + [{11: 1, 12: 7} for _ in range(3000)]
-    work = workload(*jobs, {11: 5, 12: 7})
-    assert work.failure_share == {"user-7": 0.25}
+    jobs = [{11: 0, 15: 1} for _ in range(1000)] + [{11: 1, 15: 1} for _ in range(3000)]
+    work = workload(*jobs, {11: 5, 15: 1}, {11: 1, 15: 2}, {11: 0, 15: 2})
+    assert work.failure_share == {1: 0.25, 2: 0.5}
     failing = [job for job in work.jobs[:1000] if work.fails(job, failures=1)]
     assert all(work.fails(job, failures=0) for job in work.jobs[:1000])
-    assert not any(work.fails(job, failures=n) for job in work.jobs[1000:] for n in (0, 1))
+    assert not any(work.fails(job, failures=n) for job in work.jobs[1000:4000] for n in (0, 1))
     assert 200 < len(failing) < 300
     again = [job for job in work.jobs[:1000] if work.fails(job, failures=2)]
     assert again != failing
+
+
+def test_no_job_is_sure_to_fail_for_ever() -> None:
+    """Where all jobs of a queue failed, one in n + 1 tries succeeds."""
+    work = workload(*({11: 0} for _ in range(9)))
+    assert work.failure_share == {1: 0.9}
+    assert any(not work.fails(work.jobs[0], failures=n) for n in range(1, 100))
 
 
 def test_another_seed_draws_other_failures_and_seed_0_is_a_seed() -> None:

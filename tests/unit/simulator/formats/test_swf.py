@@ -199,7 +199,9 @@ def test_a_packed_log_is_read_whatever_its_name(tmp_path: Path) -> None:
     packed = write(tmp_path / "log.swf", gzip.compress(line().encode()))
     plain = write(tmp_path / "log.swf.gz", b"\xef\xbb\xbf; caf\xe9\n" + line().encode())
     assert read_swf(packed).jobs[0].line == 1
-    assert read_swf(plain).jobs[0].line == 2
+    log = read_swf(plain)
+    assert log.jobs[0].line == 2
+    assert log.skipped == (), "a byte order mark is no part of the first line"
 
 
 BAD_FILES = {
