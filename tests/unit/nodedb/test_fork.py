@@ -144,6 +144,12 @@ def test_past_a_block_of_nodes_the_best_is_still_found():
         assert not fork_of(rows).find(requirements(6, 1), 1000)
 
 
+def test_a_later_resource_decides_across_blocks_too():
+    """Equal in the first resource, less left of the second, far behind."""
+    rows = [node(f"n{i:03}", 5, 9 if i != 170 else 8) for i in range(200)]
+    assert fork_of(rows).find(requirements(1, 1), 1000).node_id == "n170"
+
+
 # --- which nodes --------------------------------------------------------------------------------
 
 
@@ -301,11 +307,17 @@ def test_counting_stops_at_the_end_of_int64_and_comes_back_exactly():
             attempt.bind(f"j{n}", requirements(most - n, 1), "a", 1000, False)
         assert fork.allocatable("a", 1000).to_tuple() == (0, 7)
         assert fork.check() == []
+        copy = fork.fork()
         attempt.unbind("j0")
         assert fork.allocatable("a", 1000).to_tuple() == (0, 8)
         attempt.unbind("j2")
         assert fork.allocatable("a", 1000).to_tuple() == (1, 9)
         assert fork.check() == []
+    with copy.attempt() as attempt:
+        attempt.unbind("j0")
+        attempt.unbind("j2")
+        assert copy.allocatable("a", 1000).to_tuple() == (1, 9)
+        assert copy.check() == []
     assert state(fork) == before
 
 
@@ -713,6 +725,9 @@ def test_forks_are_independent_of_the_db_and_of_each_other():
     assert state(two) == fresh == state(db.fork("default"))
     put(three, "k", SMALL, "node-0001")
     assert one.node_of("k") is None
+    put(one, "m", SMALL, "node-0002")
+    assert one.bound("node-0002") == ("m",)
+    assert three.bound("node-0001") == ("k",)
     assert one.binding("j").evicted is False
     assert three.binding("j").evicted is True
     db.remove_many(["node-0000"])

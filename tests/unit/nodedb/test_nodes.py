@@ -244,6 +244,16 @@ def test_a_run_counts_at_the_priority_it_was_placed_at(db):
     assert fork.binding("firm")[2:] == (0, False, False)
 
 
+def test_a_new_run_on_the_same_node_counts_as_that_run_was_placed(db):
+    """Same job, node and request, another priority."""
+    first = running("j", "a", priority=0)
+    db.advance(Pairs.added([first]))
+    assert [db.fork("default").allocatable("a", p)[0] for p in (0, 5)] == [4, 8]
+    again = leased(requeued(first), node_id="a", priority=5)
+    db.advance(Pairs((first, again)))
+    assert [db.fork("default").allocatable("a", p)[0] for p in (0, 5)] == [4, 4]
+
+
 def test_a_job_that_moves_is_on_its_new_node_only(db):
     """A run on another node, with another request, in one step; across pools too."""
     first = running("j", "a")
@@ -294,7 +304,9 @@ def test_requirements_that_nothing_has_any_more_are_dropped(db, monkeypatch):
     """A long life with ever new requests does not grow; what is bound keeps its own."""
     monkeypatch.setattr("pyresched.nodedb.nodes._MANY_SHAPES", 10)
     kept = running("kept", "b", 2, 3)
-    db.advance(Pairs.added([kept]))
+    early = [running(f"early-{n}", "a", n, 7) for n in range(3)]
+    db.advance(Pairs.added([*early, kept]))
+    db.advance(Pairs(*((one, None) for one in early)))
     table = db._pools["default"].table
     for n in range(100):
         one = running("j", "a", 1 + n % 7, n)
