@@ -1,8 +1,8 @@
 """The production scheduler under a virtual clock: a heap of events that drives `Scheduler`.
 
 Owns time and nothing else of scheduling: what starts, stops and waits is learnt from the
-journal's events. Relies on `Books` for the records. Keeps INV-S1 (no cycle is closer to the
-one before than asked for) and INV-S2 (events reach the scheduler in the order of their times).
+journal's events. Relies on `Books` for the records. No cycle is closer to the one before than
+asked for, and events reach the scheduler in the order of their times.
 """
 
 import heapq
