@@ -34,7 +34,7 @@ test-release: $(VENV)/tested
 
 # The cases inside the native core: they need a debug build, in a folder and .venv of its own.
 native: $(DEBUG_VENV)/tested
-	$(DEBUG_VENV)/bin/python -m pytest tests/native $(PYTEST_ARGS)
+	PYRESCHED_DEV=1 $(DEBUG_VENV)/bin/python -m pytest tests/native $(PYTEST_ARGS)
 
 # The wheel of the sources as they are; built once for every user of it.
 wheel: build/wheels/built

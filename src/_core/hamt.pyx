@@ -6,9 +6,8 @@ holds no Python object and a path is copied by memcpy. Every step of a change le
 Keeps INV-N6; docs/hamt.md works one hash through.
 """
 
-cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
-from libc.stdlib cimport free, malloc, qsort, realloc
+from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from pyresched._core.bits cimport lowest, matches, prefetch

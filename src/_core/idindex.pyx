@@ -18,7 +18,7 @@ from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport whole
 from pyresched._core.hamt cimport (
-    Changes, Hamt, Maps, Path, changes_free, hamt_breaches, hamt_diff, hamt_find, hamt_find_many,
+    Changes, Hamt, Path, changes_free, hamt_breaches, hamt_diff, hamt_find, hamt_find_many,
     hamt_free, hamt_measure, hamt_put_at, hamt_remove_at, hamt_seek, hamt_slots, hamt_warm,
     maps_init,
 )
@@ -401,11 +401,16 @@ cdef class IdTxn(IdReader):
         return self
 
     def __exit__(self, kind, error, trace):
-        if self.state[0] == EDIT_OPEN:
-            if kind is None:
+        if self.state[0] != EDIT_OPEN:
+            return
+        if kind is None:
+            try:
                 self.commit()
-            else:
+            except MemoryError:
                 self.abort()
+                raise
+        else:
+            self.abort()
 
     def set(self, id, value):
         """Let *id* lead to *value* (an int64). Raises as `get` does, and OverflowError."""

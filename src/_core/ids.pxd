@@ -67,7 +67,8 @@ cdef class IdColumn:
 cdef int read_key(const Column *column, object id_, Key *key) except -1
 # A slot of the edit's own that holds *key* and *value*; goes back if the edit aborts. Raises
 # MemoryError, TooManyJobs.
-cdef uint32_t take_slot(Column *column, EditLog *log, const Key *key, int64_t value) except? NOWHERE
+cdef uint32_t take_slot(Column *column, EditLog *log, const Key *key,
+                        int64_t value) except? NOWHERE
 # The edit no longer needs the slot; it is used again when no version sees it. Raises MemoryError.
 cdef int retire_slot(Column *column, EditLog *log, uint32_t slot) except -1 nogil
 # The key of a slot that is in use, its text borrowed from the column.
@@ -82,12 +83,13 @@ cdef int slot_text(const Column *column, uint32_t slot, uint8_t *text) noexcept 
 cdef int sort_slots(const Column *column, uint32_t *slots, size_t count) except -1 nogil
 
 cdef extern from "bits.h" nogil:
-    Entry **get_chunks "bits_load_pointer"(Entry *** place) noexcept
+    Entry **get_chunks "bits_load_pointer"(Entry ***place) noexcept
 
 
 cdef inline Entry *entry_at(const Column *column, uint32_t slot) noexcept nogil:
     """The entry of a slot that has been handed out."""
-    return get_chunks(&(<Column *> column).chunks)[slot >> CHUNK_BITS] + (slot & (CHUNK_ENTRIES - 1))
+    cdef Entry **chunks = get_chunks(&(<Column *> column).chunks)
+    return chunks[slot >> CHUNK_BITS] + (slot & (CHUNK_ENTRIES - 1))
 
 
 cdef inline uint64_t born(const Entry *entry) noexcept nogil:

@@ -16,8 +16,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, ulid, word_at
 from pyresched._core.versions cimport (
-    PRIVATE_STAMP, NO_PLACE, EditLog, Fresh, Meter, add_fresh, add_retired, allocation_fails, make_room,
-    obtain, out_of_memory, release,
+    NO_PLACE, EditLog, Fresh, add_fresh, add_retired, allocation_fails, make_room, obtain,
+    out_of_memory, release,
 )
 
 from pyresched.errors import TooManyJobs

@@ -8,7 +8,6 @@ leaves are at one level, a separator *is* the smallest item below it (never a st
 slot may be somebody else's by now).
 """
 
-cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
@@ -121,28 +120,26 @@ cdef inline bint descend(const Trees *trees, const Tree *tree, const Item *item,
     return place < (<Head *> node).count and order(trees, items_of(node) + place, item) == 0
 
 
-cdef void *new_leaf(Trees *trees, EditLog *log, uint32_t capacity) except NULL nogil:
+cdef void *new_leaf(Trees *trees, EditLog *log, uint32_t capacity) noexcept nogil:
+    """An empty leaf, or NULL."""
     cdef Head *leaf
     capacity = min(trees.leaf_items, (capacity + 3) & ~<uint32_t> 3)
     leaf = <Head *> new_node(log, &trees.meter, reclaim_leaf, trees, leaf_size(capacity))
-    if leaf == NULL:
-        out_of_memory()
-        return NULL
-    leaf.count = 0
-    leaf.level = 0
-    leaf.capacity = <uint8_t> capacity
+    if leaf != NULL:
+        leaf.count = 0
+        leaf.level = 0
+        leaf.capacity = <uint8_t> capacity
     return leaf
 
 
-cdef Inner *new_inner(Trees *trees, EditLog *log, uint32_t level) except NULL nogil:
+cdef Inner *new_inner(Trees *trees, EditLog *log, uint32_t level) noexcept nogil:
+    """An empty inner node, or NULL."""
     cdef Inner *inner = <Inner *> new_node(
         log, &trees.meter, reclaim_inner, trees, sizeof(Inner))
-    if inner == NULL:
-        out_of_memory()
-        return NULL
-    inner.head.count = 0
-    inner.head.level = <uint8_t> level
-    inner.head.capacity = 0
+    if inner != NULL:
+        inner.head.count = 0
+        inner.head.level = <uint8_t> level
+        inner.head.capacity = 0
     return inner
 
 
@@ -155,6 +152,9 @@ cdef void *own(Trees *trees, EditLog *log, void **place, uint32_t room) except N
         return old
     if old.level:
         inner = new_inner(trees, log, old.level)
+        if inner == NULL:
+            out_of_memory()
+            return NULL
         inner.head.count = old.count
         memcpy(inner.child, (<Inner *> old).child, old.count * sizeof(void *))
         memcpy(inner.low, (<Inner *> old).low, old.count * sizeof(Item))
@@ -164,6 +164,9 @@ cdef void *own(Trees *trees, EditLog *log, void **place, uint32_t room) except N
     # A leaf that grows in this edit will grow again.
     room = max(room, <uint32_t> old.count)
     leaf = new_leaf(trees, log, room + 4 if old.stamp == log.stamp else room)
+    if leaf == NULL:
+        out_of_memory()
+        return NULL
     (<Head *> leaf).count = old.count
     memcpy(items_of(leaf), items_of(old), old.count * sizeof(Item))
     drop_node(log, reclaim_leaf, trees, old)
@@ -188,11 +191,11 @@ cdef inline void let_out(Inner *inner, uint32_t at) noexcept nogil:
     inner.head.count -= 1
 
 
-cdef int split(Trees *trees, EditLog *log, Inner *parent, uint32_t at,
-               uint32_t keep) except -1 nogil:
+cdef bint split(Trees *trees, EditLog *log, Inner *parent, uint32_t at,
+                uint32_t keep) noexcept nogil:
     """Move what child *at* has past its first *keep* into a new right neighbour.
 
-    Parent and child are the edit's own; the parent has room.
+    Parent and child are the edit's own; the parent has room. False: no memory, nothing is moved.
     """
     cdef Head *left = <Head *> parent.child[at]
     cdef uint32_t moved = left.count - keep
@@ -200,17 +203,22 @@ cdef int split(Trees *trees, EditLog *log, Inner *parent, uint32_t at,
     cdef void *leaf
     if left.level:
         inner = new_inner(trees, log, left.level)
+        if inner == NULL:
+            return False
         memcpy(inner.child, (<Inner *> left).child + keep, moved * sizeof(void *))
         memcpy(inner.low, (<Inner *> left).low + keep, moved * sizeof(Item))
         inner.head.count = <uint16_t> moved
         take_in(parent, at + 1, inner, inner.low)
     else:
+        # Where nothing is moved, the new leaf waits for an item beyond the last.
         leaf = new_leaf(trees, log, moved + 4)
+        if leaf == NULL:
+            return False
         memcpy(items_of(leaf), items_of(left) + keep, moved * sizeof(Item))
         (<Head *> leaf).count = <uint16_t> moved
         take_in(parent, at + 1, leaf, items_of(leaf))
     left.count = <uint16_t> keep
-    return 0
+    return True
 
 
 cdef int own_path(Trees *trees, Tree *tree, EditLog *log, Cursor *path,
@@ -231,29 +239,28 @@ cdef int insert(Trees *trees, Tree *tree, EditLog *log, const Item *item,
     cdef uint32_t leaf_level = path.levels - 1
     cdef uint32_t i, top, count, keep, at
     cdef Head *node
-    cdef Inner *root
-    cdef bint right_edge
+    cdef Inner *root = NULL
+    cdef bint right_edge = True
     cdef void *leaf
     count = (<Head *> path.node[leaf_level]).count
     if count < trees.leaf_items:
         own_path(trees, tree, log, path, count + 1)
     else:
         own_path(trees, tree, log, path, count)
+        for i in range(leaf_level):
+            right_edge = right_edge and path.place[i] == (<Head *> path.node[i]).count - 1
         # The full nodes at the end of the path are split, the uppermost first.
         top = leaf_level
         while top and (<Head *> path.node[top - 1]).count == trees.inner_ways:
             top -= 1
-        right_edge = True
-        for i in range(leaf_level):
-            right_edge = right_edge and path.place[i] == (<Head *> path.node[i]).count - 1
         if top == 0:
-            if path.levels == MAX_LEVELS:
+            root = NULL if path.levels == MAX_LEVELS else new_inner(
+                trees, log, (<Head *> tree.root).level + 1)
+            if root == NULL:
                 return out_of_memory()
-            root = new_inner(trees, log, (<Head *> tree.root).level + 1)
             root.head.count = 1
             root.child[0] = tree.root
-            memset(&root.low[0], 0, sizeof(Item))
-            tree.root = root
+            root.low[0] = item[0]
             memmove(path.node + 1, path.node, path.levels * sizeof(void *))
             memmove(path.place + 1, path.place, path.levels * sizeof(uint16_t))
             path.node[0] = root
@@ -265,24 +272,32 @@ cdef int insert(Trees *trees, Tree *tree, EditLog *log, const Item *item,
             node = <Head *> path.node[i]
             count = node.count
             at = path.place[i]
-            # Ascending keys leave full nodes behind.
-            if i == leaf_level and right_edge and at == count:
-                leaf = new_leaf(trees, log, 4)
-                items_of(leaf)[0] = item[0]
-                (<Head *> leaf).count = 1
-                take_in(<Inner *> path.node[i - 1], path.place[i - 1] + 1, leaf, item)
-                tree.count += 1
-                return 1
-            keep = count - least(trees, node.level) if right_edge else count // 2
-            split(trees, log, <Inner *> path.node[i - 1], path.place[i - 1], keep)
-            if at > keep or (at == keep and node.level):
+            # Ascending items leave full leaves behind.
+            if not right_edge:
+                keep = count // 2
+            elif i == leaf_level and at == count:
+                keep = count
+            else:
+                keep = count - least(trees, node.level)
+            if not split(trees, log, <Inner *> path.node[i - 1], path.place[i - 1], keep):
+                if root != NULL and i == 1:
+                    drop_node(log, reclaim_inner, trees, root)
+                return out_of_memory()
+            if root != NULL:
+                # Only now that it has two children.
+                tree.root = root
+            if at > keep or (at == keep and (node.level or keep == count)):
                 path.place[i - 1] += 1
                 path.node[i] = (<Inner *> path.node[i - 1]).child[path.place[i - 1]]
                 path.place[i] -= <uint16_t> keep
         i = leaf_level
-        leaf = own(trees, log, &(<Inner *> path.node[i - 1]).child[path.place[i - 1]],
+        at = path.place[i - 1]
+        # New leaves have room for one more, a left half may not.
+        leaf = own(trees, log, &(<Inner *> path.node[i - 1]).child[at],
                    (<Head *> path.node[i]).count + 1)
         path.node[i] = leaf
+        if (<Head *> leaf).count == 0:
+            (<Inner *> path.node[i - 1]).low[at] = item[0]
     leaf = path.node[leaf_level]
     at = path.place[leaf_level]
     memmove(items_of(leaf) + at + 1, items_of(leaf) + at,
@@ -296,6 +311,8 @@ cdef int insert(Trees *trees, Tree *tree, EditLog *log, const Item *item,
 cdef int start(Trees *trees, Tree *tree, EditLog *log, const Item *item) except -1 nogil:
     """The first item of an empty tree."""
     cdef void *leaf = new_leaf(trees, log, 4)
+    if leaf == NULL:
+        return out_of_memory()
     items_of(leaf)[0] = item[0]
     (<Head *> leaf).count = 1
     tree.root = leaf

@@ -14,7 +14,7 @@ from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport whole
 from pyresched._core.ordered cimport (
-    Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek, tree_breaches, tree_diff,
+    Cursor, Item, Tree, cursor_first, cursor_next, cursor_seek, tree_breaches, tree_diff,
     tree_find, tree_first, tree_free, tree_last, tree_measure, tree_put, tree_remove, trees_init,
 )
 from pyresched._core.versions cimport (
@@ -64,7 +64,8 @@ cdef object key_of(OrderedIndex index, const Item *item):
     return (item.k0, item.k1, item.k2)
 
 
-cdef Item *read_items(OrderedIndex index, object keys, object values, Py_ssize_t *count) except NULL:
+cdef Item *read_items(OrderedIndex index, object keys, object values,
+                      Py_ssize_t *count) except NULL:
     """Items of keys and values (None: no values); the caller frees them. All or none."""
     cdef const int64_t[:, ::1] rows = None
     cdef const int64_t[::1] column = None
@@ -337,11 +338,16 @@ cdef class OrderedTxn(OrderedReader):
         return self
 
     def __exit__(self, kind, error, trace):
-        if self.state[0] == EDIT_OPEN:
-            if kind is None:
+        if self.state[0] != EDIT_OPEN:
+            return
+        if kind is None:
+            try:
                 self.commit()
-            else:
+            except MemoryError:
                 self.abort()
+                raise
+        else:
+            self.abort()
 
     def add(self, key, value):
         """Put *value* (an int64) under *key*, in the place of the one that is there, if any.

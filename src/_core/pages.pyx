@@ -5,15 +5,14 @@ Owns its nodes through the edit that made them (see versions). A write copies th
 directories above it once in an edit; a reader of a pinned version takes no lock.
 """
 
-cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from pyresched._core.versions cimport (
-    Edit, EditLog, History, Meter, Node, add_fresh, add_retired, drop_node, make_room, new_node,
-    out_of_memory, release,
+    EditLog, Meter, Node, add_fresh, add_retired, drop_node, make_room, new_node, out_of_memory,
+    release,
 )
 
 #      Paged {root, height 2}
