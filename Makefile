@@ -23,7 +23,8 @@ help:
 	@sed -n 's/^#  *\(make .*\)/\1/p' Makefile
 
 demo: $(VENV)/installed
-	$(VENV)/bin/pyresched simulate examples/cluster.swf.gz --out $(DEMO) --force
+	$(VENV)/bin/pyresched simulate examples/cluster.swf.gz --node-file examples/nodes.yaml \
+		--failures examples/failures.csv --config examples/pyresched.toml --out $(DEMO) --force
 	@echo "The report: $(CURDIR)/$(DEMO)/report.html (opens in any browser, needs no network)"
 
 test: test-release native

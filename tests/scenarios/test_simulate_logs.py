@@ -36,7 +36,8 @@ def test_a_week_of_gaia_ends_and_is_accounted_for(week: Path) -> None:
     for count in ("reschedules", "preemptions", "runs_lost"):
         assert summary[count] > 0
     assert summary["jobs"]["failed"] > 0
-    assert 15 <= summary["nodes_lost"] <= 21
+    # 17 outages begin before the last submit; failures go on while the last jobs run.
+    assert summary["nodes_lost"] >= 17
     assert len({job["queue"] for job in jobs}) == 43
     lost = {run["node_id"] for run in runs if run["outcome"] == "lost"}
     assert 0 < len(lost) <= summary["nodes_lost"]
