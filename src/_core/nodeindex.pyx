@@ -266,6 +266,8 @@ cdef class NodeTable:
                 binding.node = <int32_t> node_by_id.get(old_ids[binding.node], NOWHERE)
             if binding.node != NOWHERE:
                 self.link(handle)
+            elif self.job_ids[handle] is not None:
+                self._forget(handle)
         for r in range(self.height + 1):
             memcpy(self.row(<int> r), self.base, self.width * self.stride * sizeof(int64_t))
         for i in range(count):
