@@ -128,7 +128,11 @@ class Scheduler:
                 trial.upsert_many(changes.jobs)
         except InputError:
             raise
-        except ValueError as bad:  # an id that is too long, or no text
+        except UnicodeEncodeError as bad:
+            raise InputError(
+                f"{bad.object!r} is no text that UTF-8 can hold; name it anew"
+            ) from bad
+        except ValueError as bad:  # an id that is too long
             raise InputError(str(bad)) from bad
         return self._commit(changes)
 
@@ -156,7 +160,11 @@ class Scheduler:
         return self._commit(changes)
 
     def lose_nodes(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
-        """Nodes are out of reach, and so are their runs. Raises UnknownNode."""
+        """Nodes are out of reach, and so are their runs, which are replaced by the next step.
+
+        Leases do not hold that up: where a run may go on out of reach until its lease ends,
+        call this when that is over. Raises UnknownNode.
+        """
         self._sync.catch_up()
         return self._commit(
             fleet.lose(node_ids, self._sync.node_rows, jobs=self._sync.snapshot, now=now)
@@ -210,6 +218,7 @@ class Scheduler:
     def _rounds(self, now: Instant) -> dict[PoolName, RoundResult]:
         """Decide pool by pool, each on top of the pools before it, and commit all at once."""
         results: dict[PoolName, RoundResult] = {}
+        states = dict(self._states)
         decided: list[Changes] = []
         last = self._config.pools[-1].name
         with ExitStack() as ends:
@@ -217,8 +226,8 @@ class Scheduler:
             overlay = None
             for pool in self._config.pools:
                 name = pool.name
-                state = self._states.get(name, RoundState())
-                results[name], self._states[name] = run_round(
+                state = states.get(name, RoundState())
+                results[name], states[name] = run_round(
                     reader, self._sync.nodes, self._sync.queues, name, self._config, state, now
                 )
                 changes = leasing.grant(results[name], reader, now, self._ids, self._config)
@@ -229,6 +238,7 @@ class Scheduler:
                     overlay.upsert_many(changes.jobs)
         changes, expect = composed(decided)
         self._commit(changes, expect=expect)
+        self._states = states
         return results
 
     def _next_wake(self) -> Instant | None:

@@ -53,6 +53,12 @@ def until(condition: Callable[[], object]) -> object:
     return value
 
 
+def falls_silent(executor: ProcessExecutor, now: int) -> bool:
+    """Whether no process is left. Fails when there is news of one."""
+    assert executor.poll(now) == []
+    return len(executor) == 0
+
+
 def news(executor: ProcessExecutor, now: int = 7) -> Report:
     """The next report, which is the only one."""
     (report,) = until(lambda: executor.poll(now))
@@ -118,7 +124,7 @@ def test_a_run_that_must_stop_is_stopped_and_has_no_news(
     start(executor, row)
     assert news(executor).kind is ReportKind.RUNNING
     executor.follow([event(kind, row)], DictReader(), 5)
-    until(lambda: executor.poll(5) == [] and len(executor) == 0)
+    until(lambda: falls_silent(executor, 5))
 
 
 def test_a_process_that_does_not_stop_is_killed_after_its_grace_with_all_it_started(
@@ -141,7 +147,7 @@ def test_a_process_that_does_not_stop_is_killed_after_its_grace_with_all_it_star
         executor.poll(14)
         time.sleep(0.01)
     assert len(executor) == 1
-    until(lambda: executor.poll(15) == [] and len(executor) == 0)
+    until(lambda: falls_silent(executor, 15))
     until(lambda: _is_gone(child))
 
 
@@ -174,7 +180,7 @@ def test_acting_twice_on_an_event_is_harmless(executor: ProcessExecutor) -> None
     assert news(executor).kind is ReportKind.RUNNING
     for _ in range(2):
         executor.follow([event("lost", row)], DictReader(), 5)
-    until(lambda: executor.poll(5) == [] and len(executor) == 0)
+    until(lambda: falls_silent(executor, 5))
     executor.follow([event("lost", row)], DictReader(), 6)
 
 

@@ -1,13 +1,22 @@
 """Commands and steps: what is decided, committed and seen, and in which order."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pytest
 
 from kit.driving import node, report, run_names, said, scheduler
 from kit.jobs import job, jobs
 from pyresched.config import PoolConfig, SchedulingConfig
-from pyresched.errors import ConfigError, Conflict, DuplicateId, InputError, UnknownNode
+from pyresched.errors import (
+    ConfigError,
+    Conflict,
+    DuplicateId,
+    InputError,
+    TooManyJobs,
+    UnknownNode,
+)
+from pyresched.jobdb import JobDb
 from pyresched.model import (
     NANOS,
     Changes,
@@ -18,7 +27,8 @@ from pyresched.model import (
     ResourceVector,
     RowKey,
 )
-from pyresched.scheduler import Scheduler
+from pyresched.scheduler import Scheduler, cycle, sync
+from pyresched.scheduling import RoundState
 from pyresched.store import MemoryJournal
 
 POLICY = ReschedulePolicy(attempts=2, interval=3600 * NANOS, delay=5 * NANOS)
@@ -140,6 +150,8 @@ def test_what_memory_cannot_hold_is_refused_before_the_commit() -> None:
     before = made.journal.load()
     with pytest.raises(InputError, match="255"):
         made.submit([job("good"), job("x" * 300)], 0)
+    with pytest.raises(InputError, match="no text that UTF-8 can hold"):
+        made.submit([job("good"), job("\ud800")], 0)
     with pytest.raises(InputError, match="label"):
         made.join_nodes([node("good"), node("n", labels={"x": "y" * 300})], 0)
     with pytest.raises(InputError, match="the resources are cpu, memory"):
@@ -147,6 +159,60 @@ def test_what_memory_cannot_hold_is_refused_before_the_commit() -> None:
     with pytest.raises(ConfigError, match="unknown pool 'elsewhere'"):
         made.join_nodes([node("n", pool="elsewhere")], 0)
     assert made.journal.load() == before
+    assert made.check() == []
+
+
+def test_jobs_beyond_what_memory_holds_are_refused_before_the_commit(monkeypatch) -> None:
+    """All of a request, so that memory never has to refuse what was committed."""
+    monkeypatch.setattr(sync, "JobDb", partial(JobDb, most_jobs=3))
+    made = scheduler(node())
+    made.submit(jobs(2), 0)
+    with pytest.raises(TooManyJobs):
+        made.submit(jobs(2, prefix="more"), 0)
+    assert len(made.journal.load()[0].jobs) == 2
+    made.submit([job("one-more")], 0)
+    assert made.check() == []
+
+
+def test_a_round_whose_commit_fails_leaves_no_state_behind(monkeypatch) -> None:
+    """What rounds carry over is kept with what they decided, or not at all."""
+    journal = Interrupted()
+    made = scheduler(node(), journal=journal)
+    made.submit([job("a")], 0)
+    kept = []
+    real = cycle.run_round
+
+    def counting(*arguments):
+        result, state = real(*arguments)
+        kept.append(arguments[5])
+        return result, [*kept, state]
+
+    def fail() -> None:
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(cycle, "run_round", counting)
+    journal.before = fail
+    with pytest.raises(ConnectionError):
+        made.step(1)
+    made.step(2)
+    assert kept == [RoundState(), RoundState()]
+    made.cancel(["a"], 3)
+    made.step(3)
+    assert kept[2] != RoundState()
+
+
+def test_a_long_run_stays_small_where_ended_jobs_are_not_kept() -> None:
+    """Rows, log and memory hold what lives."""
+    journal = MemoryJournal(keep_ended=False)
+    made = scheduler(node(), journal=journal)
+    for n in range(200):
+        new = [each.id for each in made.submit(jobs(4, prefix=f"round-{n}"), n).jobs]
+        made.step(n)
+        report(made, *new, kind="succeeded", now=n)
+        journal.forget(journal.end())
+    assert len(made.snapshot()) == 0
+    assert (len(journal._jobs), len(journal._events), len(journal._ended)) == (0, 0, 0)
+    assert set(journal._written) == {("node", "node-1"), ("queue", "queue-a")}
     assert made.check() == []
 
 
