@@ -101,8 +101,12 @@ def inv_j5_gangs(known: Facts) -> Iterator[str]:
 
 
 def inv_j7_windows(known: Facts) -> Iterator[str]:
-    """INV-J7. No window of a policy's interval has more reschedules than its attempts."""
+    """INV-J7. No window of a policy's interval has more reschedules than its attempts.
+
+    And none came before its delay was over.
+    """
     for job in known.jobs:
+        yield from _early_breaches(job)
         policy = job.policy or known.config.policy_for(job.job_type)
         if job.tracker is None or policy is None or policy.unlimited or policy.attempts <= 0:
             continue
@@ -165,6 +169,20 @@ CHECKERS: Final[Mapping[str, Callable[[Facts], Iterator[str]]]] = {
     "INV-J9": inv_j9_fields,
     "INV-J10": inv_j10_bound,
 }
+
+
+def _early_breaches(job: Job) -> Iterator[str]:
+    """The reschedules in the history of *job* that did not wait; a gang waits for one member."""
+    if job.tracker is None or job.gang is not None:
+        return
+    ends = {run.id: run.ended_at for run in job.runs}
+    for event in job.tracker.events:
+        ended_at = ends.get(event.previous_run)
+        if ended_at is not None and event.time < ended_at + event.delay:
+            yield (
+                f"job {job.id!r}: rescheduled at {event.time}, {event.time - ended_at} after its "
+                f"run {event.previous_run!r} ended; the delay was {event.delay}"
+            )
 
 
 def _differences(

@@ -5,13 +5,14 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from kit.jobs import backing_off, ended, gang, job, leased
+from kit.jobs import backing_off, ended, gang, job, leased, requeued
 from pyresched.config import SchedulingConfig
 from pyresched.model import (
     Changes,
     Job,
     JobState,
     Node,
+    Outcome,
     Queue,
     RescheduleEvent,
     ReschedulePolicy,
@@ -43,6 +44,7 @@ def jobs() -> dict[str, Job]:
         leased(job("leased", policy=POLICY, tracker=tracker(0, 100))),
         backing_off(leased(job("waits"))),
         ended(leased(job("over"))),
+        requeued(leased(job("again")), Outcome.FAILED, at=2),
         *(leased(each) for each in gang("runs")),
         *gang("partly", size=3)[:2],
     ]
@@ -91,6 +93,16 @@ DAMAGE: dict[tuple[str, str], Callable[[], Facts]] = {
     ("INV-J5", "a member has its own history"): lambda: with_job("runs.1", tracker=tracker(1)),
     ("INV-J7", "one too many in a window"): lambda: with_job("leased", tracker=tracker(1, 100)),
     ("INV-J7", "out of order"): lambda: with_job("leased", tracker=tracker(300, 100)),
+    ("INV-J7", "before its delay"): lambda: with_job(
+        "again",
+        tracker=RescheduleTracker(
+            events=(
+                RescheduleEvent(
+                    time=9, previous_run="again/run-1", previous_node="node-1", delay=8
+                ),
+            )
+        ),
+    ),
     ("INV-J9", "queued with a run"): lambda: with_job("leased", state=JobState.QUEUED),
     ("INV-J9", "leased without a run"): lambda: with_job("queued", state=JobState.LEASED),
     ("INV-J9", "two active runs"): lambda: with_job(
