@@ -369,7 +369,7 @@ cdef class NodeTable:
         else:
             mask, preferred = self.matcher(self.shape_requirements[shape])
         if len(mask) < self.stride or (preferred is not None and len(preferred) < self.stride):
-            raise AssertionError("a mask has a byte for each node of whole blocks")
+            raise ValueError("a mask has a byte for each node of whole blocks")
         self.mask_owners[shape] = (mask, preferred)
         self.preferred[shape] = NULL if preferred is None else <const uint8_t *> <char *> preferred
         self.masks[shape] = <const uint8_t *> <char *> mask
