@@ -13,6 +13,7 @@ from pyresched.errors import InputError, MissingExtra
 
 __all__ = ["main"]
 
+FAILURE: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
 
@@ -21,13 +22,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command in *arguments* (those of the program unless given); its exit code."""
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has gone. Python would complain again while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return USAGE
+    except OSError as refused:
+        # Files are refused where they are opened; what is left is the output itself.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _say(f"the output cannot be written: {refused.strerror}", FAILURE)
     except (InputError, MissingExtra) as refused:
         return _say(str(refused), USAGE)
     # Some releases of the parser turn the interruption into this code themselves.

@@ -35,6 +35,8 @@ def queue_numbers(texts: Sequence[str], *, option: str) -> frozenset[int] | None
         return None
     if list(texts) == [_NONE]:
         return frozenset()
+    if _NONE in texts:
+        raise InputError(f"{option}: none stands alone; write it once, or numbers only")
     for text in texts:
         if not (text.isascii() and text.isdigit()):
             raise InputError(f"{option}: {text!r} is no queue of a log; write its number, or none")

@@ -84,7 +84,7 @@ def nodes_from(
 def nodes_from_shape(shape: str, config: SchedulingConfig) -> tuple[Node, ...]:
     """The nodes of a shape: `100x12` is n0001 to n0100 with 12 cpu each. Raises InputError."""
     match = _SHAPE.fullmatch(shape.strip())
-    right = "write NODESxCPUS with both above 0, such as 100x12"
+    right = f"write NODESxCPUS from 1x1 to {_MOST_NODES}x999999999, such as 100x12"
     if match is None:
         raise InputError(f"node shape {shape[:64]!r}: {right}")
     count, cpu = int(match["count"]), int(match["cpu"])

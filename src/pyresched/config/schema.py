@@ -163,6 +163,8 @@ def _faults(config: SchedulingConfig) -> Iterator[Fault]:
     if config.max_queue_lookback < 0:
         shown = config.max_queue_lookback
         yield Fault("max_queue_lookback", f"{shown} is negative; write 0 (no limit) or more")
+    if config.max_queue_lookback > _INT32_MAX:
+        yield Fault("max_queue_lookback", f"is above {_INT32_MAX}; write less, or 0 (no limit)")
     if config.lease_duration is not None and config.lease_duration <= 0:
         sentence = "a lease must last; write a duration above 0, or leave it out for no end"
         yield Fault("lease_duration", sentence)

@@ -21,6 +21,8 @@ from pyresched.simulator.lublin import LublinModel, SizeModel
 
 __all__ = ["FailurePlan", "GeneratedFailures", "GeneratedLog", "WorkloadPlan"]
 
+LEAST_LOAD: Final = 0.001
+MOST_LOAD: Final = 1000.0
 NORMAL_QUEUE: Final = 1
 PREEMPTIBLE_QUEUE: Final = 2
 _MOST_JOBS: Final = 10_000_000
@@ -75,8 +77,10 @@ class WorkloadPlan(Struct, frozen=True, kw_only=True):
         ):
             if not 0.0 <= share <= 1.0:
                 raise InputError(f"{name} {share}: write a number from 0 to 1")
-        if self.load is not None and not 0.0 < self.load < math.inf:
-            raise InputError(f"load {self.load}: write a number above 0, such as 0.8")
+        if self.load is not None and not LEAST_LOAD <= self.load <= MOST_LOAD:
+            raise InputError(
+                f"load {self.load}: write a number from {LEAST_LOAD} to {MOST_LOAD}, such as 0.8"
+            )
 
     @property
     def processors(self) -> int:

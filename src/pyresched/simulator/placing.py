@@ -73,6 +73,8 @@ def new_file(path: Path, lines: Iterable[str], existing: Existing) -> None:
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a folder; choose a file")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: is a device or a pipe; choose a file")
         if path.exists() and existing is Existing.REFUSE:
             raise InputError(f"{path}: is there already; choose another name, or --force")
         content = "".join(lines).encode()

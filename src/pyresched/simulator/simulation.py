@@ -119,7 +119,10 @@ def _cluster_of_header(log: WorkloadLog, config: SchedulingConfig) -> Sequence[N
             f"{log.name}: its header does not say MaxNodes or MaxProcs; give nodes such as 100x12"
         )
     count = count or processors or 1
-    return nodes_from_shape(f"{count}x{max(1, (processors or count) // count)}", config)
+    try:
+        return nodes_from_shape(f"{count}x{max(1, (processors or count) // count)}", config)
+    except InputError as refused:
+        raise InputError(f"{log.name}: its header (MaxNodes, MaxProcs): {refused}") from refused
 
 
 def _losses(failures: str | Path | FailureLog | None) -> FailureLog | None:

@@ -173,10 +173,10 @@ def test_a_mask_must_cover_every_node():
     """A matcher that is not ours is not trusted with memory."""
     one = table((8, 8), (8, 8))
     one.matcher = lambda _: (b"\1\1", None)
-    with pytest.raises(AssertionError, match="a byte for each node"):
+    with pytest.raises(ValueError, match="a byte for each node"):
         one.find_for(ONE, 0)
     one.matcher = lambda _: (b"\0\1".ljust(64, b"\0"), b"\1")
-    with pytest.raises(AssertionError, match="a byte for each node"):
+    with pytest.raises(ValueError, match="a byte for each node"):
         one.find_for(ONE, 0)
     one.matcher = lambda _: (b"\0\1".ljust(64, b"\0"), None)
     assert one.find_for(ONE, 0) == ("n1", 0)

@@ -88,6 +88,16 @@ BAD = {
     "no nodes": (["log.swf", "--nodes", "0x12"], ["0x12", "100x12"]),
     "negative nodes": (["log.swf", "--nodes", "-3x12"], ["-3x12", "100x12"]),
     "nodes in words": (["log.swf", "--nodes", "many"], ["many", "100x12"]),
+    "too many nodes": (["log.swf", "--nodes", "9999999999x1"], ["1000000x999999999"]),
+    "absurd header": (["odd.swf"], ["odd.swf", "MaxNodes", "999999999"]),
+    "absurd limit": (
+        ["log.swf", "--nodes", "2x4", "--config", "far.toml"],
+        ["far.toml", "max_queue_lookback", "2147483647"],
+    ),
+    "queue and none": (
+        ["log.swf", *("--preemptible-queue", "none", "--preemptible-queue", "1")],
+        ["none stands alone"],
+    ),
     "nodes twice": (["log.swf", "--nodes", "2x4", "--node-file", "nodes.toml"], ["not both"]),
     "no header": (["log.swf"], ["log.swf", "MaxNodes"]),
     "missing node file": (["log.swf", "--node-file", "none.toml"], ["none.toml"]),
@@ -121,6 +131,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     (tmp_path / "junk").write_bytes(bytes(range(256)))
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "odd.toml").write_text("protected_fracion = 1\n")
+    (tmp_path / "far.toml").write_text(f"max_queue_lookback = {2**63 - 1}\n")
+    (tmp_path / "odd.swf").write_text(f"; MaxNodes: {'9' * 5000}\n" + log.read_text())
     (tmp_path / "nodes.toml").write_text("")
     before = sorted(tmp_path.rglob("*"))
     arguments, parts = BAD[name]
@@ -134,6 +146,31 @@ def test_bad_input_is_one_line_and_leaves_nothing(
         assert part in err
     assert sorted(tmp_path.rglob("*")) == before
     assert log.exists()
+
+
+def test_output_that_cannot_be_written_is_one_line(log: Path) -> None:
+    """A full disk behind stdout, or no stdout at all, is no traceback."""
+    command = [sys.executable, "-m", "pyresched.cli", "simulate", str(log), "--nodes", "2x4"]
+    with Path("/dev/full").open("w") as full:
+        said = subprocess.run(
+            [*command, "--json"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (said.returncode, said.stderr.count("\n")) == (1, 1)
+    assert "cannot be written" in said.stderr
+    closed = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *command],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in closed.stderr
+
+
+def test_a_device_is_not_replaced_by_a_file(run: Run) -> None:
+    """Even with --force, even for root."""
+    code, _, err = run("generate", "/dev/full", "--jobs", "5", "--force")
+    assert (code, err.count("\n")) == (2, 1)
+    assert Path("/dev/full").is_char_device()
 
 
 def test_an_existing_folder_is_replaced_by_force(run: Run, log: Path, tmp_path: Path) -> None:

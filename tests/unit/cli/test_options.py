@@ -29,6 +29,8 @@ def test_queues_are_numbers_or_none() -> None:
     assert queue_numbers([], option="--q") is None
     assert queue_numbers(["none"], option="--q") == frozenset()
     assert queue_numbers(["2", "0"], option="--q") == {0, 2}
-    for wrong in (["x"], ["2", "none"], ["-1"], ["\u0663"]):
+    for wrong in (["x"], ["-1"], ["\u0663"]):
         with pytest.raises(InputError, match=r"--q: .* is no queue of a log"):
             queue_numbers(wrong, option="--q")
+    with pytest.raises(InputError, match=r"--q: none stands alone"):
+        queue_numbers(["2", "none"], option="--q")

@@ -90,7 +90,7 @@ def parse_failures(lines: Iterable[str], *, name: str) -> FailureLog:
         first = skipped[0]
         raise InputError(
             f"{name}: none of its {read} failures can be used "
-            f"(line {first.number}: {first.reason}); write times such as 12/31/2001 13:56"
+            f"(line {first.number}: {first.reason}); write rows as Los Alamos has them"
         )
     found.sort()
     return FailureLog(

@@ -46,7 +46,12 @@ def _lines(source: BinaryIO, path: Path, *, kind: str) -> Iterator[str]:
         number = 0
         while line := text.readline(_LONGEST_LINE):
             number += 1
-            if "\0" in line or (len(line) == _LONGEST_LINE and line[-1] != "\n"):
+            if len(line) == _LONGEST_LINE and line[-1] != "\n":
+                raise InputError(
+                    f"{path}: line {number} has {_LONGEST_LINE} characters or more; "
+                    f"name {kind} with shorter lines"
+                )
+            if "\0" in line:
                 raise InputError(f"{path}: line {number} is not text; name {kind} in plain text")
             yield line.removeprefix(_BOM).rstrip("\n") if number == 1 else line.rstrip("\n")
 

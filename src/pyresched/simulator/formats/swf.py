@@ -37,6 +37,7 @@ _MOST_CORES: Final = 1_000_000_000
 _LARGEST: Final = 10**18
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _HEADER: Final = re.compile(r";\s*(?P<key>[A-Za-z][A-Za-z ]*?)\s*:\s*(?P<value>.*?)\s*")
+_HEADER_NUMBER: Final = re.compile(r"0*[1-9][0-9]{0,8}")
 _QUEUE_LINE: Final = re.compile(r"(?P<queue>[0-9]+)\b(?P<text>.*)")
 _PREEMPTIBLE: Final = re.compile(
     r"best-?effort|(?<!not )(?<!non-)\bpreemptible|be preempted", re.IGNORECASE
@@ -114,9 +115,19 @@ class WorkloadLog(Struct, frozen=True, kw_only=True):
         return self.jobs[0].submitted_at
 
     def header_number(self, key: str) -> int | None:
-        """The whole number above 0 that the header gives under *key*, or None."""
+        """The whole number above 0 that the header gives under *key*, or None if it gives none.
+
+        Raises InputError for anything else that stands there.
+        """
         text = self.header.get(key.lower(), "").partition(" ")[0]
-        return int(text) if text.isascii() and text.isdigit() and int(text[:12]) > 0 else None
+        if not text or text in ("-1", "0"):
+            return None
+        if not _HEADER_NUMBER.fullmatch(text):
+            raise InputError(
+                f"{self.name}: its header says {key}: {shown(text)}; write a whole number from 1 "
+                "to 999999999, or give nodes such as 100x12"
+            )
+        return int(text)
 
 
 class _Unusable(Exception):
