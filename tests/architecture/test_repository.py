@@ -10,7 +10,7 @@ from kit.repository import ROOT, read_text, tracked_files
 # Spelled so that this file does not match itself.
 MACHINE_PATH = re.compile(r"(?:^|[^\w.])/(?:work|root|farm|home)/\w|/tmp/[a-z]")
 REGISTRY_HOST = re.compile(
-    r"py[p]i\.org|python[h]osted|debia[n]\.org|npm[j]s|proxy\.golan[g]|crate[s]\.io|mave[n]\.org",
+    r"pypi[.]org|pythonhos[t]ed|debian[.]org|npm[j]s|proxy[.]golang|crates[.]io|maven[.]org",
     re.IGNORECASE,
 )
 MOST_BYTES = 1024 * 1024
