@@ -85,6 +85,8 @@ def test_the_load_is_what_was_asked_for(load: float) -> None:
         {"nodes": 0},
         {"cores": -1},
         {"users": 0},
+        {"load": 1e-300},
+        {"load": 1e300},
         {"failure_share": 1.5},
         {"failure_share": math.nan},
         {"preemptible_share": -0.1},
