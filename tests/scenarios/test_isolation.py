@@ -1,0 +1,287 @@
+"""What one reader or writer may see of another, by the names of the anomalies that there are not.
+
+docs/mvcc.md has the table: each of its rows names a test here. Everything that is read goes
+through `seen`, so that no way to read is left out.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued
+from pyresched.errors import WriterBusy
+from pyresched.jobdb import JobDb, Order, Reader
+from pyresched.model import Gang, Job
+
+QUEUE = "queue-a"
+
+
+@pytest.fixture
+def db() -> Iterator[JobDb]:
+    """A job db with something in every index; sound after the test."""
+    db = JobDb()
+    put(
+        db,
+        *jobs(70),
+        *gang("g", submitted_at=100),
+        leased(job("held", submitted_at=200)),
+        backing_off(leased(job("waits", submitted_at=201))),
+        job("new", validated=False, submitted_at=202),
+    )
+    yield db
+    assert db.check(db.snapshot()) == []
+
+
+def put(db: JobDb, *jobs: Job) -> int:
+    """One commit of *jobs*."""
+    with db.write() as txn:
+        txn.upsert_many(jobs)
+    return db.version
+
+
+def ids(jobs: Iterable[Job]) -> list[str]:
+    """Their ids."""
+    return [job.id for job in jobs]
+
+
+def seen(reader: Reader) -> dict[str, Any]:
+    """What *reader* answers, by every way to ask."""
+    everything = list(reader)
+    names = ids(everything)
+    return {
+        "iter": everything,
+        "len": len(reader),
+        "get": [reader.get(id) for id in [*names, "fresh", "job-000000"]],
+        "get_many": reader.get_many([*names, "fresh", "job-000000"]),
+        "in": ["fresh" in reader, "job-000000" in reader],
+        "queued": {
+            (queue, pool, order): list(reader.queued(queue, pool, order))
+            for queue in (QUEUE, "queue-b")
+            for pool in (None, "default", "p2")
+            for order in Order
+        },
+        "queue_length": [reader.queue_length(queue) for queue in (QUEUE, "queue-b")],
+        "queues": reader.queues(),
+        "gang": [reader.gang(QUEUE, "g"), reader.gang(QUEUE, "h")],
+        "by_run": [reader.by_run(id) for id in ("held/run-1", "waits/run-1", "job-000001/run-1")],
+        "leased": list(reader.leased()),
+        "unvalidated": list(reader.unvalidated()),
+        "backing_off": list(reader.backing_off()),
+    }
+
+
+def change_everything(txn: Any) -> None:
+    """A change that every way to read would show."""
+    txn.upsert(job("fresh", submitted_at=-1, queue="queue-b", pools=("p2",)))
+    txn.delete_many(["job-000000"])
+    txn.upsert(leased(txn["job-000001"]))
+    txn.upsert(txn["job-000002"].replace(priority=9, pools=("default", "p2")))
+    txn.upsert(txn["job-000003"].replace(gang=Gang("h", 2)))
+    txn.upsert(txn["new"].replace(validated=True))
+    txn.upsert_many([ended(txn["held"]), requeued(txn["waits"])])
+    txn.delete_many(["g.0"])
+
+
+def differing(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
+    """The ways to ask whose answers differ."""
+    return {way for way in one if one[way] != other[way]}
+
+
+def in_threads(*calls: Callable[[], object]) -> None:
+    """Run the calls at once; what one of them raises fails the test."""
+    failed: list[BaseException] = []
+
+    def guarded(call: Callable[[], object]) -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - told to the test, whatever it is
+            failed.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def test_control_the_change_is_seen_by_every_way_to_read(db: JobDb) -> None:
+    """Else the tests below would compare what cannot differ."""
+    before = seen(db.snapshot())
+    with db.write() as txn:
+        change_everything(txn)
+    assert differing(before, seen(db.snapshot())) == set(before)
+
+
+class TestReads:
+    def test_dirty_read(self, db: JobDb) -> None:
+        """Nobody sees what a transaction has not committed: neither readers from before nor
+        those that begin meanwhile, dry runs among them.
+        """
+        old = db.snapshot()
+        before = seen(old)
+        with db.write() as txn:
+            change_everything(txn)
+            dry = db.dry_run()
+            for reader in (old, db.snapshot(), dry):
+                assert differing(before, seen(reader)) == set()
+            dry.abort()
+
+    def test_aborted_read(self, db: JobDb) -> None:
+        """What was aborted was never there, for any reader of any time."""
+        before = seen(db.snapshot())
+        for begin in (db.write, db.dry_run):
+            txn = begin()
+            change_everything(txn)
+            during = db.snapshot()
+            txn.abort()
+            for reader in (during, db.snapshot()):
+                assert differing(before, seen(reader)) == set()
+
+    def test_intermediate_read(self, db: JobDb) -> None:
+        """Of a transaction that writes a job twice, others see the last row only."""
+        with db.write() as txn:
+            txn.upsert(txn["job-000005"].replace(priority=1))
+            between = db.snapshot()
+            txn.upsert(txn["job-000005"].replace(priority=2))
+        assert between["job-000005"].priority == 0
+        assert db.snapshot()["job-000005"].priority == 2
+
+    def test_non_repeatable_read(self, db: JobDb) -> None:
+        """A reader gets the same answer for as long as it lives, whatever is committed."""
+        readers: list[Reader] = [db.snapshot(), db.dry_run()]
+        before = seen(readers[0])
+        with db.write() as txn:
+            change_everything(txn)
+        for turn in range(5):
+            put(db, *(each.replace(priority=turn) for each in list(db.snapshot())[turn::5]))
+            for reader in readers:
+                assert differing(before, seen(reader)) == set()
+        readers[1].abort()  # type: ignore[attr-defined]
+
+    def test_read_skew(self, db: JobDb) -> None:
+        """Two rows that are read one after the other are of one version, whatever is committed
+        between the two reads.
+        """
+        put(db, job("left", priority=5), job("right", priority=5))
+        snap = db.snapshot()
+        left = snap["left"].priority
+        put(db, snap["left"].replace(priority=9), snap["right"].replace(priority=1))
+        assert left + snap["right"].priority == 10
+        assert sum(each.priority for each in snap.get_many(["left", "right"]) if each) == 10
+
+    def test_phantom_in_a_queue_walk(self, db: JobDb) -> None:
+        """Neither a walk under way nor a second one meets jobs that came later, or misses some
+        that went.
+        """
+        snap = db.snapshot()
+        expected = list(snap.queued(QUEUE))
+        walk, begun = snap.queued(QUEUE), []
+        for n in range(0, 60, 3):
+            begun.append(next(walk))
+            with db.write() as txn:
+                txn.delete_many([f"job-{n:06}", f"job-{n + 2:06}"])
+                txn.upsert(job(f"phantom-{n}", submitted_at=n))
+                txn.upsert(leased(txn[f"job-{n + 1:06}"]))
+        assert [*begun, *walk] == expected == list(snap.queued(QUEUE))
+        assert snap.queue_length(QUEUE) == len(expected)
+
+    def test_phantom_gang_member(self, db: JobDb) -> None:
+        """A gang has the members that it had, asked again after one came and one went."""
+        snap = db.snapshot()
+        members = snap.gang(QUEUE, "g")
+        with db.write() as txn:
+            txn.upsert(job("g.9", gang=Gang("g", 2)))
+            txn.delete_many(["g.0"])
+        assert ids(members) == ["g.0", "g.1"]
+        assert snap.gang(QUEUE, "g") == members
+        assert ids(db.snapshot().gang(QUEUE, "g")) == ["g.9", "g.1"]
+
+    def test_a_commit_is_seen_whole_or_not_at_all(self, db: JobDb) -> None:
+        """INV-D12, with readers at work: two rows that a commit writes always agree, in every
+        index that has them.
+        """
+        put(db, job("left", queue="pair"), job("right", queue="pair"))
+        turns = 300
+        done = threading.Event()
+        wrong: list[object] = []
+
+        def write() -> None:
+            for turn in range(1, turns + 1):
+                with db.write() as txn:
+                    txn.upsert(txn["left"].replace(priority=turn))
+                    txn.upsert(txn["right"].replace(priority=turn))
+            done.set()
+
+        def read() -> None:
+            while not done.is_set():
+                snap = db.snapshot()
+                pair = snap.get_many(["left", "right"])
+                walked = list(snap.queued("pair", "default"))
+                found = {each.priority for each in (*pair, *walked, snap["left"]) if each}
+                if len(found) != 1 or len(walked) != 2:
+                    wrong.append((snap.version, found, len(walked)))
+
+        in_threads(write, read, read)
+        assert wrong == []
+        assert db.snapshot()["left"].priority == turns
+
+
+class TestWrites:
+    def test_dirty_write(self, db: JobDb) -> None:
+        """Nobody writes over what is not committed: who tries waits, then sees it."""
+        held, found = threading.Event(), []
+
+        def first() -> None:
+            with db.write() as txn:
+                txn.upsert(txn["job-000009"].replace(priority=1))
+                held.set()
+                with pytest.raises(WriterBusy):
+                    db.write(timeout=0)
+
+        def second() -> None:
+            held.wait()
+            with db.write() as txn:
+                found.append(txn["job-000009"].priority)
+                txn.upsert(txn["job-000009"].replace(priority=2))
+
+        in_threads(first, second)
+        assert found == [1]
+        assert db.snapshot()["job-000009"].priority == 2
+
+    def test_lost_update(self, db: JobDb) -> None:
+        """Writers that read and add one in a transaction count all of them."""
+        put(db, job("counter", priority=0))
+
+        def count() -> None:
+            for _ in range(50):
+                with db.write() as txn:
+                    txn.upsert(txn["counter"].replace(priority=txn["counter"].priority + 1))
+
+        in_threads(count, count, count, count)
+        assert db.snapshot()["counter"].priority == 200
+
+    def test_write_skew_between_writers(self, db: JobDb) -> None:
+        """Writers come one after the other, so what each has read still holds when it writes."""
+        put(db, job("left"), job("right"))
+
+        def lease(mine: str, other: str) -> None:
+            with db.write() as txn:
+                if not txn[other].state.active:
+                    txn.upsert(leased(txn[mine]))
+
+        in_threads(lambda: lease("left", "right"), lambda: lease("right", "left"))
+        states = [each.state.active for each in db.snapshot().get_many(["left", "right"]) if each]
+        assert sorted(states) == [False, True]
+
+    def test_a_batch_is_written_whole_or_not_at_all(self, db: JobDb) -> None:
+        """A row that is refused takes its batch with it, and nobody sees a part."""
+        before = seen(db.snapshot())
+        with db.write() as txn:
+            for batch in ([job("x"), "no job"], [job("x"), job("y", priority_class="none")]):
+                with pytest.raises((TypeError, ValueError)):
+                    txn.upsert_many(batch)  # type: ignore[arg-type]
+                assert differing(before, seen(txn)) == set()
+        assert differing(before, seen(db.snapshot())) == set()
