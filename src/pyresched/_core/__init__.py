@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 from pyresched._core.drf import DominantResourceFairness, water_levels
 from pyresched._core.idindex import IdIndex, IdSnapshot, IdTxn
-from pyresched._core.jobs import Diff, JobStore, Order, Reader, Snapshot, Txn
+from pyresched._core.jobreader import Diff, Order, Reader, Snapshot
+from pyresched._core.jobs import JobStore
+from pyresched._core.jobtxn import Txn
 from pyresched._core.nodeindex import EVICTED, NodeTable, use_portable_scan
 from pyresched._core.orderedindex import OrderedIndex, OrderedSnapshot, OrderedTxn
 from pyresched._core.resources import ResourceVector
@@ -12,7 +14,7 @@ from pyresched._core.round import Refused, RoundWalk
 from pyresched._core.values import Gang, Job, JobState, Outcome, Requirements, Run
 
 if TYPE_CHECKING:
-    from pyresched._core.jobs import Contents as Contents
+    from pyresched._core.jobreader import Contents as Contents
 
 __all__ = [
     "EVICTED",

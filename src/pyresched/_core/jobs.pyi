@@ -1,165 +1,14 @@
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
-from types import TracebackType
-from typing import NoReturn, Self, TypeAlias, TypedDict, TypeVar, final, overload, type_check_only
 
 from typing_extensions import disjoint_base
 
-from pyresched._core.values import Job, JobState
-from pyresched.model.ids import Instant, JobId, QueueName
-
-_T = TypeVar("_T")
-_Entries: TypeAlias = list[tuple[tuple[int, int, int], int]]
-
-class Order(Enum):
-    """In which order a queue is walked.
-
-    FAIR_SHARE: higher class priority, lower job priority, earlier submit, lower id.
-    MARKET: the same without the job priority (no job has a bid yet).
-    """
-
-    FAIR_SHARE = "fair_share"
-    MARKET = "market"
-
-@final
-class Diff:
-    """What became of the jobs from one version to another. Ids in submit order, then by id."""
-
-    @property
-    def changed(self) -> tuple[JobId, ...]: ...
-    @property
-    def added(self) -> tuple[JobId, ...]: ...
-    @property
-    def removed(self) -> tuple[JobId, ...]: ...
-    def pairs(self) -> tuple[tuple[Job | None, Job | None], ...]:
-        """Each difference as (old, new), in submit order of the job that there is; None: absent."""
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        """Raises TypeError: `diff` makes them."""
-    def __len__(self) -> int: ...
-
-@type_check_only
-class Contents(TypedDict):
-    """Every row and every entry of every index, as stored; keys as in docs/invariants.md."""
-
-    rows: list[tuple[int, Job]]
-    ids: list[tuple[str, int]]
-    runs: list[tuple[str, int]]
-    submitted: _Entries
-    leased: _Entries
-    unvalidated: _Entries
-    backing_off: _Entries
-    gangs: _Entries
-    lanes: dict[tuple[str, str | None], _Entries]
-    counts: dict[str, int]
-    lane_counts: dict[tuple[str, str | None], int]
-    shape: list[str]
-
-@final
-class Walk:
-    """Jobs in order, of the moment that the walk began: later writes do not reach it."""
-
-    def __iter__(self) -> Self: ...
-    def __next__(self) -> Job: ...
+from pyresched._core.jobindex import JobIndex
+from pyresched._core.jobreader import Snapshot
+from pyresched._core.jobtxn import Txn
+from pyresched._core.values import JobState
 
 @disjoint_base
-class Reader:
-    """One version of the jobs. What it gives never depends on a hash."""
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        """Raises TypeError: a db makes them."""
-    @property
-    def version(self) -> int:
-        """How many commits it has seen; a transaction or dry run: those before it began."""
-    @overload
-    def get(self, id: str, default: None = None) -> Job | None:
-        """The job *id*, or *default*."""
-    @overload
-    def get(self, id: str, default: _T) -> Job | _T: ...
-    def get_many(self, ids: Iterable[str]) -> list[Job | None]:
-        """The jobs of *ids* in their order, None where there is none."""
-    def __getitem__(self, id: str, /) -> Job:
-        """The job *id*. Raises KeyError when there is none."""
-    def __contains__(self, id: object, /) -> bool: ...
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Walk:
-        """Every job in submit order, then by id."""
-    def by_run(self, run_id: str) -> Job | None:
-        """The job that has the run *run_id*, ended runs included."""
-    def gang(self, queue: str, gang_id: str) -> list[Job]:
-        """The members of a gang whatever their state, in submit order, then by id."""
-    def leased(self) -> Walk:
-        """The jobs that hold room on a node, in submit order, then by id."""
-    def unvalidated(self) -> Walk:
-        """The jobs that wait for validation and have not ended, in submit order, then by id."""
-    def backing_off(self, before: Instant | None = None) -> Walk:
-        """The waiting jobs that are eligible at *before* or earlier, due first; None: all."""
-    def queued(self, queue: str, pool: str | None = None, order: Order = ...) -> Walk:
-        """The queued jobs of *queue* that may run in *pool* (None: in any or none), in order."""
-    def queue_length(self, queue: str, pool: str | None = None) -> int:
-        """How many jobs `queued` would give."""
-    def queues(self) -> list[QueueName]:
-        """The queues that have queued jobs, by name."""
-    def diff(self, older: Reader) -> Diff:
-        """What changed from *older* to this one. Raises ValueError for one of another db."""
-    def contents(self) -> Contents:
-        """Everything as stored, for checkers."""
-
-@final
-class Snapshot(Reader):
-    """The jobs as one commit left them: immutable, and alive as long as it is held."""
-
-    def upsert(self, job: Job) -> NoReturn:
-        """Raises ReadOnly."""
-    def upsert_many(self, jobs: Iterable[Job]) -> NoReturn:
-        """Raises ReadOnly."""
-    def delete_many(self, ids: Iterable[str]) -> NoReturn:
-        """Raises ReadOnly."""
-
-@final
-class Txn(Reader):
-    """Staged changes and every read, which see them. Ends once; then all raises TxnClosed.
-
-    As a context manager: left normally it commits, left by an exception it aborts. A dry run
-    publishes nothing however it ends.
-    """
-
-    @property
-    def dry(self) -> bool:
-        """Whether its end publishes nothing."""
-    @property
-    def closed(self) -> bool:
-        """Whether it has ended."""
-    def upsert(self, job: Job) -> None:
-        """Put *job* in place of what is under its id.
-
-        Raises as `upsert_many`.
-        """
-    def upsert_many(self, jobs: Iterable[Job]) -> None:
-        """Put each of *jobs* in place of what is under its id, all or none.
-
-        Raises DuplicateId (one id twice with different content), RunBelongsToOtherJob,
-        IllegalTransition (a row that skips versions may have gone through states in between),
-        InputError (no such priority class, waiting without `eligible_at`), TooManyJobs,
-        ValueError for an id over 255 bytes.
-        """
-    def delete_many(self, ids: Iterable[str]) -> int:
-        """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""
-    def commit(self) -> int:
-        """Publish what was staged as one version and return it; a dry run: its base version."""
-    def abort(self) -> None:
-        """Drop what was staged."""
-    def sabotage(self, index: str, job: Job, *, link: bool) -> None:
-        """Enter *job* in one index or take it out, alone: for tests of the checkers only."""
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-@disjoint_base
-class JobStore:
+class JobStore(JobIndex):
     """The jobs behind `JobDb`: rows and indices, one writer, any number of readers."""
 
     def __init__(
@@ -172,9 +21,6 @@ class JobStore:
         most_jobs: int | None = None,
         after_commit: Callable[[Snapshot], object] | None = None,
     ) -> None: ...
-    @property
-    def version(self) -> int:
-        """How many commits there were."""
     def write(self, timeout: float | None = None) -> Txn:
         """The one writing transaction; waits for another's end, *timeout* seconds at most.
 
@@ -184,5 +30,3 @@ class JobStore:
         """A transaction over the current version that never publishes; any number at a time."""
     def snapshot(self) -> Snapshot:
         """The current version."""
-    def memory(self) -> dict[str, object]:
-        """What the structures hold now, in bytes, and what old versions keep back."""

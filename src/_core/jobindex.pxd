@@ -1,0 +1,101 @@
+# cython: language_level=3
+# Rows by slot and every index over them, in versions. See docs/invariants.md.
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from pyresched._core.hamt cimport Hamt, Maps
+from pyresched._core.ids cimport Column, IdColumn
+from pyresched._core.ordered cimport Item, Tree, Trees
+from pyresched._core.pages cimport Paged, Pages
+from pyresched._core.values cimport Job
+from pyresched._core.versions cimport Edit, EditLog, History
+
+cdef enum:
+    # The value of an item that is sought by its keys alone: it stands before all that share them.
+    BEFORE_ALL = -1
+    # Keys are looked up so many at a time.
+    BLOCK = 256
+
+# One version: copy the struct to keep it.
+cdef struct Roots:
+    Hamt ids           # job id -> slot
+    Hamt runs          # run id -> slot of its own, whose value is that of the job
+    Paged rows         # slot -> Job
+    Paged lanes        # number of (queue, pool) -> Tree of the queued jobs
+    Tree submitted     # every job
+    Tree leased
+    Tree unvalidated
+    Tree backing_off
+    Tree gangs
+
+# Where a job stands in the indices.
+cdef struct Place:
+    int64_t submitted
+    int64_t word0      # the first 16 bytes of the id, in the order of the text
+    int64_t word1
+    int64_t urgency    # rank of its class, then job priority
+    int64_t eligible
+    int64_t gang
+    uint32_t marks     # in which indices it is
+
+cdef enum:
+    IN_LANES = 1
+    IN_LEASED = 2
+    IN_UNVALIDATED = 4
+    IN_BACKING_OFF = 8
+    IN_GANGS = 16
+
+
+cdef class JobIndex:
+    cdef object __weakref__
+    cdef History history
+    cdef IdColumn ids
+    cdef IdColumn runs
+    cdef Maps id_maps
+    cdef Maps run_maps
+    cdef Pages row_pages
+    cdef Pages lane_pages
+    cdef Trees trees
+    cdef Roots roots
+    cdef dict ranks          # class name -> rank, 0 the most urgent
+    cdef uint32_t moves[8]   # by state: bits of the states that may follow
+    cdef dict lanes          # queue -> pool or None -> number
+    cdef list lane_names     # number -> (queue, pool or None)
+    cdef Edit spare          # of a writer that ended, for the next
+
+    cdef int lane_number(self, str queue, object pool) except -1
+    cdef int committed(self) except -1
+
+
+# The order of slots by their ids; what is below 0 stands for none and comes first.
+cdef int by_id(const void *column, int64_t a, int64_t b) noexcept nogil
+# Where the members of a gang stand together. Two gangs may share it: readers look twice.
+cdef int64_t gang_hash(const Column *column, str queue, str gang_id) except? -1
+# Where a job belongs. Raises InputError for its class, UnicodeEncodeError.
+cdef int place_of(JobIndex index, Job job, Place *place) except -1
+# Change the entries of every index from those of *old* to those of *new*, None: no job.
+cdef int move(JobIndex index, Roots *roots, EditLog *log, Job old, Job new,
+              uint32_t slot) except -1
+# Take *before* out if it *was* in, put *after* in if it *is_*.
+cdef int entry(JobIndex index, EditLog *log, Tree *tree, bint was, const Item *before,
+               bint is_, const Item *after) except -1
+# One entry of a lane, of the runs.
+cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
+                    const Place *place, uint32_t slot, bint link) except -1
+cdef int run_entry(JobIndex index, Roots *roots, EditLog *log, str run_id, uint32_t slot,
+                   bint link) except -1
+
+
+cdef inline Item lane_item(const Place *place, uint32_t slot) noexcept nogil:
+    return Item(place.urgency, place.submitted, place.word0, slot)
+
+
+cdef inline Item submit_item(const Place *place, uint32_t slot) noexcept nogil:
+    return Item(place.submitted, place.word0, place.word1, slot)
+
+
+cdef inline Item backing_off_item(const Place *place, uint32_t slot) noexcept nogil:
+    return Item(place.eligible, place.submitted, place.word0, slot)
+
+
+cdef inline Item gang_item(const Place *place, uint32_t slot) noexcept nogil:
+    return Item(place.gang, place.submitted, place.word0, slot)

@@ -1,0 +1,305 @@
+# cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Every index over the jobs, and what keeps them in step with the rows.
+
+Owns INV-D1 to INV-D9 and INV-D15 (docs/invariants.md); relies on hamt, ordered and pages for
+structure and on versions for who sees what. A row is the `Job` itself, held once for all versions.
+"""
+
+cimport cython
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, word_at
+from pyresched._core.hamt cimport hamt_free, hamt_put, hamt_remove, maps_init
+from pyresched._core.ids cimport (
+    NOWHERE, Column, IdColumn, Key, compare_slots, read_key, retire_slot, take_slot,
+)
+from pyresched._core.ordered cimport Item, Tree, tree_add, tree_free, tree_remove, trees_init
+from pyresched._core.pages cimport (
+    ObjectRow, objects_free, page_read, page_write, pages_free, pages_init,
+)
+from pyresched._core.values cimport BACKING_OFF, QUEUED, RUNNING, SUCCEEDED, Job, Run
+from pyresched._core.versions cimport EditLog, History
+
+
+cdef int by_id(const void *column, int64_t a, int64_t b) noexcept nogil:
+    if a < 0 or b < 0:
+        return (a > b) - (a < b)
+    return compare_slots(column, a, b)
+
+
+cdef inline int64_t signed_word(uint64_t word) noexcept nogil:
+    """*word* as an int64 that compares as it does."""
+    return <int64_t> (word ^ <uint64_t> 1 << 63)
+
+
+cdef int take_text(Sip *state, str text) except -1:
+    """Take in the bytes of *text* and how many they are."""
+    cdef Py_ssize_t size = 0
+    cdef const uint8_t *at = <const uint8_t *> PyUnicode_AsUTF8AndSize(text, &size)
+    cdef uint8_t last[8]
+    sip_word(state, <uint64_t> size)
+    while size >= 8:
+        sip_word(state, word_at(at))
+        at += 8
+        size -= 8
+    memset(last, 0, 8)
+    memcpy(last, at, size)
+    sip_word(state, word_at(last))
+    return 0
+
+
+cdef int64_t gang_hash(const Column *column, str queue, str gang_id) except? -1:
+    """Where the members of a gang stand together. Two gangs may share it: readers look twice."""
+    cdef Sip state
+    sip_start(&state, column.seed0, column.seed1)
+    take_text(&state, queue)
+    take_text(&state, gang_id)
+    return <int64_t> (sip_end(&state) & (<uint64_t> column.mask << 32 | column.mask))
+
+
+@cython.no_gc_clear
+cdef class JobIndex:
+    """Rows and indices of the newest version, and what all versions share."""
+
+    def __init__(self, class_priorities, transitions, *, seed=None, int hash_bits=32,
+                 most_jobs=None):
+        cdef uint32_t limit = NOWHERE if most_jobs is None else most_jobs
+        if self.history is not None:
+            raise TypeError("a store is made once")
+        if seed is not None:
+            if len(seed) != 16:
+                raise ValueError(f"a seed has 16 bytes, got {len(seed)}")
+            seed = (int.from_bytes(seed[:8], "big"), int.from_bytes(seed[8:], "big"))
+        distinct = sorted(set(class_priorities.values()), reverse=True)
+        self.ranks = {name: distinct.index(at) for name, at in class_priorities.items()}
+        for state, nexts in transitions.items():
+            self.moves[<int> state] = 1 << <int> state
+            for following in nexts:
+                self.moves[<int> state] |= 1 << <int> following
+        self.ids = IdColumn(seed=seed, bits=hash_bits, limit=limit)
+        self.runs = IdColumn(seed=seed, bits=hash_bits)
+        self.lanes = {}
+        self.lane_names = []
+        maps_init(&self.id_maps, &self.ids.column)
+        maps_init(&self.run_maps, &self.runs.column)
+        pages_init(&self.row_pages, sizeof(ObjectRow))
+        pages_init(&self.lane_pages, sizeof(Tree))
+        trees_init(&self.trees, by_id, &self.ids.column)
+        history = History()
+        history.keep(self.ids)
+        history.keep(self.runs)
+        self.history = history
+
+    def __dealloc__(self):
+        cdef uint32_t number
+        cdef Tree *lane
+        cdef Tree tree
+        if self.history is None:
+            return
+        # Readers hold the store, so what is left is one version, and perhaps ghosts of pins,
+        # which the history gives back when it goes, just after this.
+        for number in range(<uint32_t> self.roots.lanes.length):
+            lane = <Tree *> page_read(&self.lane_pages, &self.roots.lanes, number)
+            if lane != NULL:
+                tree = lane[0]
+                tree_free(&self.trees, &tree)
+        pages_free(&self.lane_pages, &self.roots.lanes)
+        tree_free(&self.trees, &self.roots.submitted)
+        tree_free(&self.trees, &self.roots.leased)
+        tree_free(&self.trees, &self.roots.unvalidated)
+        tree_free(&self.trees, &self.roots.backing_off)
+        tree_free(&self.trees, &self.roots.gangs)
+        hamt_free(&self.id_maps, &self.roots.ids)
+        hamt_free(&self.run_maps, &self.roots.runs)
+        objects_free(&self.row_pages, &self.roots.rows)
+
+    @property
+    def version(self):
+        """How many commits there were."""
+        return self.history.version
+
+    def memory(self):
+        """What the structures hold now, in bytes, and what old versions keep back."""
+        return {
+            "ids": self.id_maps.meter.bytes,
+            "runs": self.run_maps.meter.bytes,
+            "rows": self.row_pages.meter.bytes,
+            "lanes": self.lane_pages.meter.bytes,
+            "trees": self.trees.meter.bytes,
+            "id_slots": self.ids.column.used,
+            "run_slots": self.runs.column.used,
+            "pinned": self.history.pinned,
+        }
+
+    cdef int lane_number(self, str queue, object pool) except -1:
+        """The number of the lane of *queue* and *pool*, given now if there is none."""
+        cdef dict pools = <dict> self.lanes.get(queue)
+        if pools is None:
+            pools = self.lanes.setdefault(queue, {})
+        number = pools.get(pool)
+        if number is None:
+            self.lane_names.append((queue, pool))
+            number = len(self.lane_names) - 1
+            pools[pool] = number
+        return number
+
+    cdef int committed(self) except -1:
+        """Called after each commit, for whoever is above."""
+        return 0
+
+
+cdef int place_of(JobIndex index, Job job, Place *place) except -1:
+    """Where *job* belongs. Raises InputError for its class, UnicodeEncodeError."""
+    cdef Py_ssize_t size = 0
+    cdef const uint8_t *text = <const uint8_t *> PyUnicode_AsUTF8AndSize(job.id, &size)
+    cdef uint8_t padded[16]
+    cdef Run run
+    if size < 16:
+        memset(padded, 0, 16)
+        memcpy(padded, text, size)
+        text = padded
+    place.word0 = signed_word(word_at(text))
+    place.word1 = signed_word(word_at(text + 8))
+    place.submitted = job.submitted_at
+    place.urgency = 0
+    place.eligible = job.eligible_ns
+    place.gang = 0
+    place.marks = 0
+    if job.state_code == QUEUED:
+        rank = index.ranks.get(job.requirements.priority_class)
+        place.urgency = <int64_t> rank << 32 | job.priority
+        place.marks |= IN_LANES
+    elif job.state_code <= RUNNING:
+        run = job.active()
+        if run is not None:
+            place.marks |= IN_LEASED
+    elif job.state_code == BACKING_OFF:
+        place.marks |= IN_BACKING_OFF
+    if not job.validated and job.state_code < SUCCEEDED:
+        place.marks |= IN_UNVALIDATED
+    if job.gang is not None:
+        place.gang = gang_hash(&index.ids.column, job.queue, job.gang.id)
+        place.marks |= IN_GANGS
+    return 0
+
+
+cdef int move(JobIndex index, Roots *roots, EditLog *log, Job old, Job new,
+              uint32_t slot) except -1:
+    """Change the entries of every index from those of *old* to those of *new*.
+
+    None stands for no job. An index in which nothing differs is not touched.
+    """
+    cdef Place was, now_
+    cdef Item before, after
+    cdef uint32_t both
+    cdef bint same
+    memset(&was, 0, sizeof(Place))
+    memset(&now_, 0, sizeof(Place))
+    if old is not None:
+        place_of(index, old, &was)
+    if new is not None:
+        place_of(index, new, &now_)
+    both = was.marks & now_.marks
+    same = old is not None and new is not None and was.submitted == now_.submitted
+    before = submit_item(&was, slot)
+    after = submit_item(&now_, slot)
+    if not same:
+        entry(index, log, &roots.submitted, old is not None, &before, new is not None, &after)
+    if not (same and both & IN_LEASED):
+        entry(index, log, &roots.leased, was.marks & IN_LEASED, &before,
+              now_.marks & IN_LEASED, &after)
+    if not (same and both & IN_UNVALIDATED):
+        entry(index, log, &roots.unvalidated, was.marks & IN_UNVALIDATED, &before,
+              now_.marks & IN_UNVALIDATED, &after)
+    if not (same and both & IN_BACKING_OFF and was.eligible == now_.eligible):
+        before = backing_off_item(&was, slot)
+        after = backing_off_item(&now_, slot)
+        entry(index, log, &roots.backing_off, was.marks & IN_BACKING_OFF, &before,
+              now_.marks & IN_BACKING_OFF, &after)
+    if not (same and both & IN_GANGS and was.gang == now_.gang):
+        before = gang_item(&was, slot)
+        after = gang_item(&now_, slot)
+        entry(index, log, &roots.gangs, was.marks & IN_GANGS, &before,
+              now_.marks & IN_GANGS, &after)
+    if (was.marks | now_.marks) & IN_LANES:
+        move_lanes(index, roots, log, old, &was, new, &now_, slot)
+    if (old is not None and old.runs) or (new is not None and new.runs):
+        move_runs(index, roots, log, old, new, slot)
+    return 0
+
+
+cdef int entry(JobIndex index, EditLog *log, Tree *tree, bint was, const Item *before,
+               bint is_, const Item *after) except -1:
+    """Take *before* out if it *was* in, put *after* in if it *is_*."""
+    if was:
+        tree_remove(&index.trees, tree, log, before, NULL)
+    if is_:
+        tree_add(&index.trees, tree, log, after)
+    return 0
+
+
+cdef int move_lanes(JobIndex index, Roots *roots, EditLog *log, Job old,
+                    const Place *was, Job new, const Place *now_, uint32_t slot) except -1:
+    cdef bint left = was.marks & IN_LANES != 0
+    cdef bint came = now_.marks & IN_LANES != 0
+    cdef bint same = (
+        left and came and was.urgency == now_.urgency and was.submitted == now_.submitted
+        and old.queue == new.queue)
+    if same and (old.pools is new.pools or old.pools == new.pools):
+        return 0
+    if left:
+        for pool in old.pools:
+            if not (same and pool in new.pools):
+                lane_entry(index, roots, log, old.queue, pool, was, slot, False)
+        if not old.pools:
+            lane_entry(index, roots, log, old.queue, None, was, slot, False)
+    if came:
+        for pool in new.pools:
+            if not (same and pool in old.pools):
+                lane_entry(index, roots, log, new.queue, pool, now_, slot, True)
+        if not new.pools:
+            lane_entry(index, roots, log, new.queue, None, now_, slot, True)
+    return 0
+
+
+cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
+                    const Place *place, uint32_t slot, bint link) except -1:
+    cdef uint32_t number = <uint32_t> index.lane_number(queue, pool)
+    cdef Tree *lane = <Tree *> page_write(&index.lane_pages, &roots.lanes, log, number)
+    cdef Item item = lane_item(place, slot)
+    return entry(index, log, lane, not link, &item, link, &item)
+
+
+cdef int move_runs(JobIndex index, Roots *roots, EditLog *log, Job old, Job new,
+                   uint32_t slot) except -1:
+    cdef tuple was = () if old is None else old.runs
+    cdef tuple now_ = () if new is None else new.runs
+    cdef Py_ssize_t i, kept = 0
+    if was is now_:
+        return 0
+    # Runs are added at the end and seldom go: what both begin with needs nothing.
+    while (kept < len(was) and kept < len(now_)
+            and (<Run> was[kept]).id == (<Run> now_[kept]).id):
+        kept += 1
+    for i in range(kept, len(was)):
+        run_entry(index, roots, log, (<Run> was[i]).id, slot, False)
+    for i in range(kept, len(now_)):
+        run_entry(index, roots, log, (<Run> now_[i]).id, slot, True)
+    return 0
+
+
+cdef int run_entry(JobIndex index, Roots *roots, EditLog *log, str run_id, uint32_t slot,
+                   bint link) except -1:
+    cdef Key key
+    cdef uint32_t at, before = NOWHERE
+    read_key(&index.runs.column, run_id, &key)
+    if link:
+        at = take_slot(&index.runs.column, log, &key, slot)
+        hamt_put(&index.run_maps, &roots.runs, log, &key, at, &before)
+    else:
+        hamt_remove(&index.run_maps, &roots.runs, log, &key, &before)
+        if before != NOWHERE:
+            retire_slot(&index.runs.column, log, before)
+    return 0

@@ -1,0 +1,56 @@
+# cython: language_level=3
+# One version of the jobs, its walks and diffs.
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint32_t
+
+from pyresched._core.jobindex cimport JobIndex, Roots
+from pyresched._core.ordered cimport Cursor, Item, Tree
+from pyresched._core.values cimport Job
+from pyresched._core.versions cimport Pin
+
+cdef enum:
+    AHEAD = 16         # jobs that a walk fetches at a time
+
+
+cdef class Reader:
+    cdef JobIndex index
+    cdef Pin *pin            # NULL: a writer's
+    cdef Roots roots
+    cdef bint changing       # a transaction: walks are to be told before it changes
+    cdef void *walks         # the first of a transaction's own that are under way
+
+    cdef int must_be_open(self) except -1
+    cdef Job row(self, uint32_t slot)
+    cdef const Tree *lane(self, object queue, object pool) except? NULL
+    cdef Walk walk(self, const Tree *tree)
+
+
+cdef class Snapshot(Reader):
+    pass
+
+
+cdef class Walk:
+    cdef Reader reader
+    cdef Cursor *cursors     # one a tree, merged
+    cdef const Item **heads
+    cdef Py_ssize_t trees
+    cdef int64_t last        # the walk ends above this first key
+    cdef PyObject *ahead[AHEAD]  # jobs of one tree fetched from memory together; borrowed
+    cdef uint32_t ahead_at
+    cdef uint32_t ahead_count
+    cdef list rest           # what was left when the transaction wrote, last first
+    cdef bint listed
+    cdef void *before        # the chain of `Reader.walks`; borrowed
+    cdef void *after
+
+    cdef int start(self, Py_ssize_t trees) except -1
+    cdef void add(self, const Tree *tree) noexcept
+    cdef void fetch(self) noexcept
+    cdef Job step(self)
+    cdef Job merge_step(self)
+    cdef int detach(self) except -1
+    cdef void leave(self) noexcept
+
+
+cdef class Diff:
+    cdef tuple differences   # (old | None, new | None)

@@ -1,0 +1,556 @@
+# cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What can be asked of one version of the jobs: look-ups, walks in order, diffs.
+
+Owns INV-D10 and INV-D14 (docs/invariants.md); relies on jobindex, which it only reads.
+"""
+
+from enum import Enum
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+
+from pyresched._core.bits cimport prefetch
+from pyresched._core.hamt cimport (
+    Hamt, Maps, hamt_breaches, hamt_find, hamt_find_many, hamt_slots,
+)
+from pyresched._core.ids cimport NOWHERE, Key, entry_at, read_key, slot_id
+from pyresched._core.jobindex cimport BEFORE_ALL, BLOCK, JobIndex, by_id, gang_hash
+from pyresched._core.ordered cimport (
+    Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek, tree_breaches,
+)
+from pyresched._core.pages cimport ObjectRow, Pages, objects_get, page_read, pages_diff
+from pyresched._core.values cimport Job
+
+from pyresched.errors import ReadOnly
+
+
+class Order(Enum):
+    """In which order a queue is walked."""
+
+    FAIR_SHARE = "fair_share"
+    MARKET = "market"
+
+
+cdef object BY_SHARE = Order.FAIR_SHARE
+cdef object BY_MARKET = Order.MARKET
+
+
+@cython.no_gc_clear
+cdef class Reader:
+    """One version of the jobs."""
+
+    def __init__(self):
+        raise TypeError("readers are made by JobDb: snapshot(), write() or dry_run()")
+
+    def __dealloc__(self):
+        if self.pin != NULL:
+            self.index.history.unpin(self.pin)
+            self.pin = NULL
+
+    cdef int must_be_open(self) except -1:
+        return 0
+
+    cdef Job row(self, uint32_t slot):
+        cdef PyObject *held = objects_get(&self.index.row_pages, &self.roots.rows, slot)
+        return None if held == NULL else <Job> held
+
+    cdef const Tree *lane(self, object queue, object pool) except? NULL:
+        """The lane of *queue* and *pool*, NULL when there never was one."""
+        pools = self.index.lanes.get(queue)
+        if pools is None:
+            return NULL
+        number = (<dict> pools).get(pool)
+        if number is None:
+            return NULL
+        return <const Tree *> page_read(&self.index.lane_pages, &self.roots.lanes, number)
+
+    @property
+    def version(self):
+        """How many commits it has seen."""
+        self.must_be_open()
+        return self.index.history.version if self.pin == NULL else self.pin.version
+
+    def get(self, id, default=None):
+        """The job *id*, or *default*."""
+        cdef Key key
+        cdef uint32_t slot
+        self.must_be_open()
+        read_key(&self.index.ids.column, id, &key)
+        slot = hamt_find(&self.index.id_maps, &self.roots.ids, &key)
+        return default if slot == NOWHERE else self.row(slot)
+
+    def get_many(self, ids):
+        """The jobs of *ids* in their order, None where there is none."""
+        cdef list wanted = list(ids)
+        cdef list found = []
+        cdef Key keys[BLOCK]
+        cdef uint32_t slots[BLOCK]
+        cdef const void *row
+        cdef Py_ssize_t first, i, count
+        self.must_be_open()
+        for first in range(0, len(wanted), BLOCK):
+            count = min(<Py_ssize_t> BLOCK, len(wanted) - first)
+            for i in range(count):
+                read_key(&self.index.ids.column, wanted[first + i], &keys[i])
+            hamt_find_many(&self.index.id_maps, &self.roots.ids, keys, slots, count)
+            for i in range(count):
+                if slots[i] != NOWHERE:
+                    row = page_read(&self.index.row_pages, &self.roots.rows, slots[i])
+                    prefetch((<const ObjectRow *> row).held)
+            for i in range(count):
+                found.append(None if slots[i] == NOWHERE else self.row(slots[i]))
+        return found
+
+    def __getitem__(self, id):
+        job = self.get(id)
+        if job is None:
+            raise KeyError(id)
+        return job
+
+    def __contains__(self, id):
+        return self.get(id) is not None
+
+    def __len__(self):
+        self.must_be_open()
+        return <Py_ssize_t> self.roots.ids.count
+
+    def __iter__(self):
+        return self.walk(&self.roots.submitted)
+
+    def by_run(self, run_id):
+        """The job that has the run *run_id*, ended runs included."""
+        cdef Key key
+        cdef uint32_t slot
+        self.must_be_open()
+        read_key(&self.index.runs.column, run_id, &key)
+        slot = hamt_find(&self.index.run_maps, &self.roots.runs, &key)
+        if slot == NOWHERE:
+            return None
+        return self.row(<uint32_t> entry_at(&self.index.runs.column, slot).value)
+
+    def gang(self, str queue not None, str gang_id not None):
+        """The members of a gang whatever their state."""
+        cdef Cursor cursor
+        cdef const Item *item
+        cdef list members = []
+        cdef Job job
+        cdef Item first
+        self.must_be_open()
+        first = Item(
+            gang_hash(&self.index.ids.column, queue, gang_id), INT64_MIN, INT64_MIN, BEFORE_ALL)
+        cursor_seek(&cursor, &self.index.trees, &self.roots.gangs, &first)
+        while True:
+            item = cursor_next(&cursor)
+            if item == NULL or item.k0 != first.k0:
+                return members
+            job = self.row(<uint32_t> item.value)
+            if job.gang.id == gang_id and job.queue == queue:
+                members.append(job)
+
+    def leased(self):
+        """The jobs that hold room on a node."""
+        return self.walk(&self.roots.leased)
+
+    def unvalidated(self):
+        """The jobs that wait for validation."""
+        return self.walk(&self.roots.unvalidated)
+
+    def backing_off(self, before=None):
+        """The waiting jobs that are eligible at *before* or earlier, due first."""
+        cdef int64_t last = INT64_MAX if before is None else before
+        cdef Walk walk = self.walk(&self.roots.backing_off)
+        walk.last = last
+        return walk
+
+    def queued(self, str queue not None, str pool=None, order=BY_SHARE):
+        """The queued jobs of *queue* that may run in *pool*, in order."""
+        cdef Walk walk
+        cdef const Tree *lane
+        cdef list jobs
+        if order is not BY_SHARE and order is not BY_MARKET:
+            raise TypeError(f"order is an Order, got {order!r}")
+        self.must_be_open()
+        walk = Walk.__new__(Walk)
+        walk.reader = self
+        if pool is not None:
+            lane = self.lane(queue, pool)
+            if lane != NULL and lane.count:
+                walk.start(1)
+                walk.add(lane)
+        else:
+            pools = self.index.lanes.get(queue)
+            if pools is not None:
+                names = list(<dict> pools)
+                walk.start(len(names))
+                for name in names:
+                    lane = self.lane(queue, name)
+                    if lane != NULL and lane.count:
+                        walk.add(lane)
+        if order is BY_SHARE:
+            return walk
+        # Without bids the order is that of classes and submit times; a queue is sorted for it
+        # only when asked, since only market pools walk it.
+        jobs = list(walk)
+        ranks = self.index.ranks
+        jobs.sort(key=lambda job: (
+            ranks[job.requirements.priority_class], job.submitted_at, job.id), reverse=True)
+        walk = Walk.__new__(Walk)
+        walk.reader = self
+        walk.rest = jobs
+        return walk
+
+    def queue_length(self, str queue not None, str pool=None):
+        """How many jobs `queued` would give."""
+        cdef const Tree *lane
+        cdef Py_ssize_t filled = 0
+        cdef uint64_t count = 0
+        self.must_be_open()
+        if pool is not None:
+            lane = self.lane(queue, pool)
+            return 0 if lane == NULL else lane.count
+        for name in list(self.index.lanes.get(queue, ())):
+            lane = self.lane(queue, name)
+            if lane != NULL and lane.count:
+                filled += 1
+                count = lane.count
+        if filled > 1:  # a job may be in several
+            return sum([1 for _ in self.queued(queue)])
+        return count
+
+    def queues(self):
+        """The queues that have queued jobs, by name."""
+        cdef const Tree *lane
+        cdef list names = []
+        self.must_be_open()
+        for queue, pools in list(self.index.lanes.items()):
+            for pool in list(<dict> pools):
+                lane = self.lane(queue, pool)
+                if lane != NULL and lane.count:
+                    names.append(queue)
+                    break
+        names.sort()
+        return names
+
+    def diff(self, Reader older not None):
+        """What changed from *older* to this one."""
+        cdef list pairs = []
+        if older.index is not self.index:
+            raise ValueError("both must be of one db; the other is of another")
+        self.must_be_open()
+        older.must_be_open()
+        pages_diff(&self.index.row_pages, &older.roots.rows, &self.roots.rows, note_difference,
+                   <void *> pairs)
+        return diff_of(pairs)
+
+    def contents(self):
+        """Everything as stored, for checkers."""
+        cdef JobIndex index = self.index
+        cdef uint32_t slot
+        cdef const Tree *lane
+        cdef list rows = [], runs = [], shape = []
+        cdef dict lanes = {}
+        cdef dict lane_counts = {}
+        self.must_be_open()
+        for slot in range(<uint32_t> self.roots.rows.length):
+            job = self.row(slot)
+            if job is not None:
+                rows.append((slot, job))
+        for slot in all_slots(&index.run_maps, &self.roots.runs):
+            owner = entry_at(&index.runs.column, slot).value
+            runs.append((slot_id(&index.runs.column, slot), owner))
+        shape.extend(hamt_breaches(&index.id_maps, &self.roots.ids))
+        shape.extend(hamt_breaches(&index.run_maps, &self.roots.runs))
+        shape.extend(tree_breaches(&index.trees, &self.roots.submitted))
+        shape.extend(tree_breaches(&index.trees, &self.roots.leased))
+        shape.extend(tree_breaches(&index.trees, &self.roots.unvalidated))
+        shape.extend(tree_breaches(&index.trees, &self.roots.backing_off))
+        shape.extend(tree_breaches(&index.trees, &self.roots.gangs))
+        for queue, pool in list(index.lane_names):
+            lane = self.lane(queue, pool)
+            if lane != NULL and (lane.root != NULL or lane.count):
+                lanes[queue, pool] = all_items(lane)
+                lane_counts[queue, pool] = lane.count
+                shape.extend(tree_breaches(&index.trees, lane))
+        return {
+            "rows": rows,
+            "ids": [
+                (slot_id(&index.ids.column, at), at)
+                for at in all_slots(&index.id_maps, &self.roots.ids)
+            ],
+            "runs": runs,
+            "submitted": all_items(&self.roots.submitted),
+            "leased": all_items(&self.roots.leased),
+            "unvalidated": all_items(&self.roots.unvalidated),
+            "backing_off": all_items(&self.roots.backing_off),
+            "gangs": all_items(&self.roots.gangs),
+            "lanes": lanes,
+            "counts": {
+                "ids": self.roots.ids.count,
+                "runs": self.roots.runs.count,
+                "submitted": self.roots.submitted.count,
+                "leased": self.roots.leased.count,
+                "unvalidated": self.roots.unvalidated.count,
+                "backing_off": self.roots.backing_off.count,
+                "gangs": self.roots.gangs.count,
+            },
+            "lane_counts": lane_counts,
+            "shape": shape,
+        }
+
+    cdef Walk walk(self, const Tree *tree):
+        cdef Walk walk
+        self.must_be_open()
+        walk = Walk.__new__(Walk)
+        walk.reader = self
+        if tree.count:
+            walk.start(1)
+            walk.add(tree)
+        return walk
+
+
+cdef list all_slots(const Maps *maps, const Hamt *map_):
+    """The slots of the map, ascending."""
+    cdef uint32_t *slots = <uint32_t *> malloc(max(<uint64_t> 1, map_.count) * sizeof(uint32_t))
+    if slots == NULL:
+        raise MemoryError
+    try:
+        hamt_slots(maps, map_, slots)
+        return sorted([slots[i] for i in range(<Py_ssize_t> map_.count)])
+    finally:
+        free(slots)
+
+
+cdef list all_items(const Tree *tree):
+    cdef Cursor cursor
+    cdef const Item *item
+    cdef list items = []
+    cursor_first(&cursor, tree)
+    while True:
+        item = cursor_next(&cursor)
+        if item == NULL:
+            return items
+        items.append(((item.k0, item.k1, item.k2), item.value))
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class Snapshot(Reader):
+    """The jobs as one commit left them."""
+
+    def upsert(self, job):
+        """Raises ReadOnly."""
+        raise ReadOnly("a snapshot cannot be changed; open a transaction with write()")
+
+    def upsert_many(self, jobs):
+        """Raises ReadOnly."""
+        self.upsert(None)
+
+    def delete_many(self, ids):
+        """Raises ReadOnly."""
+        self.upsert(None)
+
+
+@cython.final
+@cython.no_gc_clear
+cdef class Walk:
+    """Jobs in order, from one tree or from several merged (each job once).
+
+    A walk of a snapshot holds its version. A walk of a transaction is of the moment it began:
+    the first write after that makes it keep what it has not given yet.
+    """
+
+    def __cinit__(self):
+        self.last = INT64_MAX
+
+    def __dealloc__(self):
+        self.leave()
+        free(self.cursors)
+        free(self.heads)
+
+    cdef int start(self, Py_ssize_t trees) except -1:
+        """Room for *trees* trees; a transaction will tell before it changes one."""
+        self.cursors = <Cursor *> malloc(max(1, trees) * sizeof(Cursor))
+        self.heads = <const Item **> malloc(max(1, trees) * sizeof(Item *))
+        if self.cursors == NULL or self.heads == NULL:
+            raise MemoryError
+        if self.reader.changing:
+            self.after = self.reader.walks
+            if self.after != NULL:
+                (<Walk> self.after).before = <void *> self
+            self.reader.walks = <void *> self
+            self.listed = True
+        return 0
+
+    cdef void leave(self) noexcept:
+        """Be told of no more writes."""
+        if not self.listed:
+            return
+        self.listed = False
+        if self.before != NULL:
+            (<Walk> self.before).after = self.after
+        else:
+            self.reader.walks = self.after
+        if self.after != NULL:
+            (<Walk> self.after).before = self.before
+        self.before = self.after = NULL
+
+    cdef void add(self, const Tree *tree) noexcept:
+        cursor_first(&self.cursors[self.trees], tree)
+        self.heads[self.trees] = cursor_next(&self.cursors[self.trees])
+        self.trees += 1
+
+    cdef void fetch(self) noexcept:
+        """The next jobs of one tree: their rows, then the jobs, so that the misses overlap."""
+        cdef const Pages *pages = &self.reader.index.row_pages
+        cdef const void *rows[AHEAD]
+        cdef const Item *head = self.heads[0]
+        cdef uint32_t i, count = 0
+        while count < AHEAD and head != NULL and head.k0 <= self.last:
+            rows[count] = page_read(pages, &self.reader.roots.rows, <uint32_t> head.value)
+            prefetch(rows[count])
+            count += 1
+            head = cursor_next(&self.cursors[0])
+        for i in range(count):
+            self.ahead[i] = NULL if rows[i] == NULL else (<const ObjectRow *> rows[i]).held
+            prefetch(self.ahead[i])
+        self.heads[0] = head
+        self.ahead_at = 0
+        self.ahead_count = count
+
+    cdef Job step(self):
+        """The next job, None at the end."""
+        cdef PyObject *job
+        if self.trees > 1:
+            return self.merge_step()
+        if self.ahead_at == self.ahead_count and self.trees:
+            self.fetch()
+            if self.ahead_count == 0:
+                self.trees = 0
+                self.leave()
+        if self.ahead_at == self.ahead_count:
+            return None
+        job = self.ahead[self.ahead_at]
+        self.ahead_at += 1
+        return None if job == NULL else <Job> job
+
+    cdef Job merge_step(self):
+        """The same for several trees."""
+        cdef const Item *best
+        cdef Py_ssize_t i
+        best = self.heads[0]
+        for i in range(1, self.trees):
+            if best == NULL or self.heads[i] != NULL and below(
+                    &self.reader.index.trees, self.heads[i], best):
+                best = self.heads[i]
+        if best == NULL or best.k0 > self.last:
+            self.trees = 0
+            self.leave()
+            return None
+        slot = best.value
+        for i in range(self.trees):
+            if self.heads[i] != NULL and self.heads[i].value == slot:
+                self.heads[i] = cursor_next(&self.cursors[i])
+        return self.reader.row(<uint32_t> slot)
+
+    cdef int detach(self) except -1:
+        """Keep what is left, before it changes."""
+        cdef list rest = []
+        cdef Job job = self.step()
+        while job is not None:
+            rest.append(job)
+            job = self.step()
+        rest.reverse()
+        self.rest = rest
+        self.leave()
+        return 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Job job
+        self.reader.must_be_open()
+        if self.rest is not None:
+            if self.rest:
+                return self.rest.pop()
+        else:
+            job = self.step()
+            if job is not None:
+                return job
+        raise StopIteration
+
+
+cdef inline bint below(const Trees *trees, const Item *a, const Item *b) noexcept nogil:
+    if a.k0 != b.k0:
+        return a.k0 < b.k0
+    if a.k1 != b.k1:
+        return a.k1 < b.k1
+    if a.k2 != b.k2:
+        return a.k2 < b.k2
+    return by_id(trees.context, a.value, b.value) < 0
+
+
+cdef int note_difference(void *context, uint32_t row, const void *old, const void *new
+                         ) except -1:
+    cdef PyObject *before = NULL if old == NULL else (<const ObjectRow *> old).held
+    cdef PyObject *after = NULL if new == NULL else (<const ObjectRow *> new).held
+    if before != after:
+        (<list> context).append((
+            None if before == NULL else <Job> before, None if after == NULL else <Job> after))
+    return 0
+
+
+cdef Diff diff_of(list pairs):
+    """A diff of the rows that differ. A job that went and came back has two rows here, one line
+    there; rows of equal value are no difference."""
+    cdef Diff diff = Diff.__new__(Diff)
+    cdef dict gone = {(<Job> old).id: old for old, new in pairs if new is None}
+    cdef list found = []
+    for old, new in pairs:
+        if new is None:
+            continue
+        if old is None:
+            old = gone.pop((<Job> new).id, None)
+        if old is None or (<Job> old).version != (<Job> new).version or old != new:
+            found.append(((<Job> new).submitted_at, (<Job> new).id, old, new))
+    for old in gone.values():
+        found.append(((<Job> old).submitted_at, (<Job> old).id, old, None))
+    found.sort()  # no two share an id, so no jobs are compared
+    diff.differences = tuple([(old, new) for _, _, old, new in found])
+    return diff
+
+
+@cython.final
+cdef class Diff:
+    """What became of the jobs from one version to another."""
+
+    def __init__(self):
+        raise TypeError("diffs are made by diff()")
+
+    @property
+    def changed(self):
+        """Ids of jobs that both have, different."""
+        return tuple([
+            (<Job> new).id for old, new in self.differences if old is not None and new is not None])
+
+    @property
+    def added(self):
+        """Ids of jobs that only the newer has."""
+        return tuple([(<Job> new).id for old, new in self.differences if old is None])
+
+    @property
+    def removed(self):
+        """Ids of jobs that only the older has."""
+        return tuple([(<Job> old).id for old, new in self.differences if new is None])
+
+    def pairs(self):
+        """Each difference as (old, new)."""
+        return self.differences
+
+    def __len__(self):
+        return len(self.differences)
+
+    def __repr__(self):
+        return f"Diff(changed={self.changed!r}, added={self.added!r}, removed={self.removed!r})"
