@@ -11,7 +11,7 @@ cdef extern from "bits.h" nogil:
     void prefetch "bits_prefetch"(const void *address) noexcept
     # The place of the lowest bit that is set; there is one.
     int lowest "bits_lowest"(uint32_t word) noexcept
-    # A bit for each of up to 32 words that is *wanted*. Reads up to the next multiple of four.
+    # A bit for each of up to 32 words that is *wanted*. Reads up to the next multiple of 16.
     uint32_t matches "bits_matches"(const uint32_t *words, uint32_t count,
                                     uint32_t wanted) noexcept
     # The 128 bits of 26 characters if they are a ULID as it is written (upper case); 0 if not.

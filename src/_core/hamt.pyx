@@ -59,6 +59,17 @@ cdef inline uint32_t way(uint32_t hash_, uint32_t depth) noexcept nogil:
     return (hash_ >> (WAY_BITS * depth)) & (WAYS - 1)
 
 
+cdef enum:
+    # Cells for which the smallest leaf has room: a search reads hashes by blocks of 16, the slots
+    # behind them too.
+    LEAST_CELLS = 8
+
+
+cdef inline uint32_t rounded(uint32_t cells) noexcept nogil:
+    """The capacity of a leaf that is to hold so many."""
+    return max(<uint32_t> LEAST_CELLS, (cells + 1) & ~<uint32_t> 1)
+
+
 cdef inline size_t leaf_size(uint32_t capacity) noexcept nogil:
     return sizeof(Leaf) + 2 * <size_t> capacity * sizeof(uint32_t)
 
@@ -76,6 +87,13 @@ cdef void maps_init(Maps *maps, Column *column) noexcept nogil:
     memset(maps, 0, sizeof(Maps))
     maps.column = column
     maps.leaf_cells = LEAF_CELLS
+
+
+cdef inline void fetch_leaf(uintptr_t node) noexcept nogil:
+    """Ask memory for the lines behind the first of what may be a leaf, all at once."""
+    prefetch(<char *> node + 64)
+    prefetch(<char *> node + 128)
+    prefetch(<char *> node + 192)
 
 
 cdef inline uint32_t cell_of(const Maps *maps, const Leaf *leaf, const Key *key) noexcept nogil:
@@ -101,6 +119,7 @@ cdef uint32_t hamt_find(const Maps *maps, const Hamt *map_, const Key *key) noex
         rest >>= WAY_BITS
     if not node:
         return NOWHERE
+    fetch_leaf(node)
     cell = cell_of(maps, leaf_of(node), key)
     return NOWHERE if cell == NOWHERE else slots_of(leaf_of(node))[cell]
 
@@ -125,8 +144,7 @@ cdef inline void warm_group(const Maps *maps, const Hamt *map_, const Key *keys,
         end[i] = node
         if node:
             prefetch(<void *> node)
-            prefetch(<char *> node + 64)
-            prefetch(<char *> node + 128)
+            fetch_leaf(node)
     for i in range(count):
         slots[i] = NOWHERE
         if end[i]:
@@ -178,13 +196,15 @@ cdef uint32_t hamt_seek(const Maps *maps, const Hamt *map_, const Key *key,
         node = inner_of(node).child[rest & (WAYS - 1)]
         rest >>= WAY_BITS
     path.end = node
+    if node:
+        fetch_leaf(node)
     path.cell = NOWHERE if not node else cell_of(maps, leaf_of(node), key)
     return NOWHERE if path.cell == NOWHERE else slots_of(leaf_of(node))[path.cell]
 
 
 cdef Leaf *new_leaf(Maps *maps, EditLog *log, uint32_t capacity, uint32_t bits) except NULL nogil:
     cdef Leaf *leaf
-    capacity = (capacity + 1) & ~<uint32_t> 1
+    capacity = rounded(capacity)
     leaf = <Leaf *> new_node(log, &maps.meter, reclaim_leaf, maps, leaf_size(capacity))
     if leaf == NULL:
         out_of_memory()
@@ -314,13 +334,13 @@ cdef int split_leaf(Maps *maps, Hamt *map_, EditLog *log, const Key *key,
         half[0] = new_leaf(maps, log, old.count - count + 2, bits)
     if count:
         half[1] = <Leaf *> new_node(
-            log, &maps.meter, reclaim_leaf, maps, leaf_size((count + 3) & ~<uint32_t> 1))
+            log, &maps.meter, reclaim_leaf, maps, leaf_size(rounded(count + 2)))
         if half[1] == NULL:
             if half[0] != NULL:
                 drop_node(log, reclaim_leaf, maps, half[0])
             return out_of_memory()
         half[1].count = 0
-        half[1].capacity = (count + 3) & ~<uint32_t> 1
+        half[1].capacity = rounded(count + 2)
         half[1].bits = bits
     for i in range(old.count):
         add_cell(half[(hashes_of(old)[i] >> shift) & 1], hashes_of(old)[i], slots_of(old)[i])
@@ -465,7 +485,7 @@ cdef void join(Maps *maps, Hamt *map_, EditLog *log, const Key *key, Path *path)
         if (not is_leaf(other) or leaf_of(other).bits != leaf.bits
                 or leaf.count + leaf_of(other).count > maps.leaf_cells >> 1):
             return
-        size = (leaf.count + leaf_of(other).count + 1) & ~<uint32_t> 1
+        size = rounded(leaf.count + leaf_of(other).count)
         both = <Leaf *> new_node(log, &maps.meter, reclaim_leaf, maps, leaf_size(size))
         if both == NULL:
             return

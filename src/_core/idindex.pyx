@@ -16,7 +16,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from pyresched._core.bits cimport whole
+from pyresched._core.bits cimport prefetch, whole
 from pyresched._core.hamt cimport (
     Changes, Hamt, Path, changes_free, hamt_breaches, hamt_diff, hamt_find, hamt_find_many,
     hamt_free, hamt_measure, hamt_put_at, hamt_remove_at, hamt_seek, hamt_slots, hamt_warm,
@@ -45,9 +45,10 @@ cdef extern from "Python.h":
 
 cdef enum:
     ON_STACK = 64      # keys; more come from the heap
+    READ_AHEAD = 12     # strings that are fetched ahead of their reading
     NO_GIL_FROM = 2048  # keys: fewer are found before another thread could take over
     AHEAD = 32          # keys whose nodes are fetched ahead of their change
-    OUT_OF_REACH = 20_000  # ids: a smaller map is in the cache anyway
+    OUT_OF_REACH = 2_000  # ids: a smaller map is near anyway
 
 
 cdef int put(IdIndex index, Hamt *map_, EditLog *log, const Key *key, int64_t value) except -1:
@@ -88,17 +89,28 @@ cdef bint take_away(IdIndex index, Hamt *map_, EditLog *log, const Key *key) exc
     return True
 
 
+cdef inline void fetch_text(const void *id_) noexcept nogil:
+    """Ask memory for a str and its first characters."""
+    prefetch(id_)
+    prefetch(<const char *> id_ + 64)
+
+
 cdef Key *read_keys(IdIndex index, object sequence, Key *few) except NULL:
     """The keys of all ids of a PySequence_Fast, in *few* if there is room. All or none."""
     cdef Py_ssize_t i, count = PySequence_Fast_GET_SIZE(sequence)
+    cdef PyObject **items = PySequence_Fast_ITEMS(sequence)
     cdef Key *keys = few
     if count > ON_STACK:
         keys = NULL if allocation_fails() else <Key *> malloc(count * sizeof(Key))
         if keys == NULL:
             raise MemoryError
     try:
+        for i in range(min(count, <Py_ssize_t> READ_AHEAD)):
+            fetch_text(items[i])
         for i in range(count):
-            read_key(&index.ids.column, <object> PySequence_Fast_ITEMS(sequence)[i], keys + i)
+            if i + READ_AHEAD < count:
+                fetch_text(items[i + READ_AHEAD])
+            read_key(&index.ids.column, <object> items[i], keys + i)
     except:  # noqa: E722
         if keys != few:
             free(keys)

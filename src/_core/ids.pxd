@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
+from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, ulid
 from pyresched._core.versions cimport EditLog, Meter
 
 cdef enum:
@@ -62,9 +63,8 @@ cdef class IdColumn:
     cdef Column column
 
 
-# Fill *key*. Raises TypeError (no str), ValueError (empty, or over 255 bytes of UTF-8),
-# UnicodeEncodeError (surrogates). A subclass of str counts as its characters.
-cdef int read_key(const Column *column, object id_, Key *key) except -1
+# `read_key` of what is no ULID, or no plain str.
+cdef int read_any_key(const Column *column, object id_, Key *key) except -1
 # A slot of the edit's own that holds *key* and *value*; goes back if the edit aborts. Raises
 # MemoryError, TooManyJobs.
 cdef uint32_t take_slot(Column *column, EditLog *log, const Key *key,
@@ -84,6 +84,34 @@ cdef int sort_slots(const Column *column, uint32_t *slots, size_t count) except 
 
 cdef extern from "bits.h" nogil:
     Entry **get_chunks "bits_load_pointer"(Entry ***place) noexcept
+
+cdef extern from "Python.h":
+    bint is_str "PyUnicode_CheckExact"(object) noexcept
+    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(object) noexcept
+    const uint8_t *ascii_of "PyUnicode_DATA"(object) noexcept
+    Py_ssize_t length_of "PyUnicode_GET_LENGTH"(object) noexcept
+
+
+cdef inline uint32_t hash_words(const Column *column, uint8_t kind, uint64_t hi,
+                                uint64_t lo) noexcept nogil:
+    """SipHash-1-3 of the 128 bits, under a seed that differs for each kind: forms of fixed
+    length need no word that tells the length."""
+    cdef Sip state
+    sip_start(&state, column.seed0, column.seed1 ^ kind)
+    sip_word(&state, hi)
+    sip_word(&state, lo)
+    return <uint32_t> sip_end(&state) & column.mask
+
+
+cdef inline int read_key(const Column *column, object id_, Key *key) except -1:
+    """Fill *key*. Raises TypeError (no str), ValueError (empty, or over 255 bytes of UTF-8),
+    UnicodeEncodeError (surrogates). A subclass of str counts as its characters."""
+    if (is_str(id_) and is_ascii(id_) and length_of(id_) == 26
+            and ulid(ascii_of(id_), &key.hi, &key.lo)):
+        key.kind = KIND_ULID
+        key.hash = hash_words(column, KIND_ULID, key.hi, key.lo)
+        return 0
+    return read_any_key(column, id_, key)
 
 
 cdef inline Entry *entry_at(const Column *column, uint32_t slot) noexcept nogil:

@@ -25,9 +25,6 @@ from pyresched.errors import TooManyJobs
 
 cdef extern from "Python.h":
     bint PyUnicode_Check(object)
-    bint PyUnicode_IS_COMPACT_ASCII(object)
-    void *PyUnicode_DATA(object)
-    Py_ssize_t PyUnicode_GET_LENGTH(object)
 
 cdef extern from "stdlib.h" nogil:
     void *aligned_alloc(size_t alignment, size_t size)
@@ -98,26 +95,20 @@ cdef uint32_t hash_text(const Column *column, const Key *key) noexcept nogil:
 
 
 cdef inline uint32_t hash_key(const Column *column, const Key *key) noexcept nogil:
-    """SipHash-1-3 of the 128 bits, under a seed that differs for each kind: forms of fixed
-    length need no word that tells the length."""
-    cdef Sip state
     if key.kind == KIND_HEAP:
         return hash_text(column, key)
-    sip_start(&state, column.seed0, column.seed1 ^ key.kind)
-    sip_word(&state, key.hi)
-    sip_word(&state, key.lo)
-    return <uint32_t> sip_end(&state) & column.mask
+    return hash_words(column, key.kind, key.hi, key.lo)
 
 
-cdef int read_key(const Column *column, object id_, Key *key) except -1:
+cdef int read_any_key(const Column *column, object id_, Key *key) except -1:
     cdef const uint8_t *text
     cdef Py_ssize_t size = 0
     cdef uint8_t padded[16]
     if not PyUnicode_Check(id_):
         raise TypeError(f"an id is a str, got {type(id_).__name__}")
-    if PyUnicode_IS_COMPACT_ASCII(id_):
-        text = <const uint8_t *> PyUnicode_DATA(id_)
-        size = PyUnicode_GET_LENGTH(id_)
+    if is_ascii(id_):
+        text = ascii_of(id_)
+        size = length_of(id_)
     else:
         text = <const uint8_t *> PyUnicode_AsUTF8AndSize(id_, &size)
     if size == 26 and ulid(text, &key.hi, &key.lo):

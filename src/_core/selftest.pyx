@@ -84,12 +84,12 @@ cdef extern from "bits.h" nogil:
 
 def test_both_searches_of_a_leaf_find_the_same():
     """Every count from none to a full leaf, the wanted word anywhere or nowhere."""
-    cdef uint32_t words[36]
+    cdef uint32_t words[32]
     cdef uint32_t count, i, wanted
     draw = random.Random(1)
     for count in range(33):
         for _ in range(50):
-            for i in range(36):
+            for i in range(32):
                 words[i] = draw.choice((0, 1, 2, 0xFFFFFFFF, 0x80000000))
             wanted = draw.choice((0, 1, 0xFFFFFFFF, 7))
             found = bits_matches_portable(words, count, wanted)
