@@ -151,7 +151,7 @@ def bench(session: nox.Session) -> None:
         *("--benchmark-max-time=0.2", "--benchmark-min-rounds=3", "--benchmark-columns=median,ops"),
         *session.posargs,
     )
-    session.run("python", "benchmarks/gates.py", str(figures))
+    session.run("python", "benchmarks/ratios.py", str(figures))
 
 
 @nox.session

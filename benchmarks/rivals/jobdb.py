@@ -1,12 +1,14 @@
 """The job db in Python: `immutables.Map` by id, run and gang, one `SortedKeyList` for each lane.
 
-A map is shared by versions for nothing; a sorted list is not: it is changed in place with an
-undo log while nobody else reads it, and copied before its first change after a snapshot.
+It stores jobs of its own (`rivals.jobs`), objects with slots. A map is shared by versions for
+nothing; a sorted list is not: it is changed in place with an undo log while nobody else reads
+it, and copied before its first change after a snapshot.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from operator import itemgetter
-from typing import Self
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, Self
 
 import immutables
 from sortedcontainers import SortedKeyList
@@ -19,16 +21,43 @@ from pyresched.errors import (
     RunBelongsToOtherJob,
     TxnClosed,
 )
-from pyresched.model import NEXT, Job, JobState
+from pyresched.model import NEXT, JobState
+from rivals.jobs import PythonJob
 
 __all__ = ["PythonJobDb"]
 
-_Entry = tuple[tuple[int, int, int, str], Job]
-_first = itemgetter(0)
+# By state. Looking for a few in a tuple is faster than hashing an enum.
+_NEXT: Final = tuple(tuple(NEXT[state]) for state in JobState)
+_TERMINAL: Final = tuple(state for state in JobState if state.terminal)
+_ACTIVE: Final = tuple(state for state in JobState if state.active)
+# Up to so many changes, a version each is cheaper than opening and closing a mutation.
+_FEW: Final = 2
 
 
-def _submit_order(job: Job) -> tuple[int, str]:
+def _submit_order(job: PythonJob) -> tuple[int, str]:
     return (job.submitted_at, job.id)
+
+
+def _queue_order(ranks: Mapping[str, int], job: PythonJob) -> tuple[int, int, int, str]:
+    return (ranks[job.requirements.priority_class], job.priority, job.submitted_at, job.id)
+
+
+def _changed(
+    index: "immutables.Map[Any, Any]", gone: list[Any], put: list[tuple[Any, Any]]
+) -> "immutables.Map[Any, Any]":
+    """The index without the keys *gone*, then with *put*."""
+    if len(gone) + len(put) <= _FEW:
+        for key in gone:
+            index = index.delete(key)
+        for key, value in put:
+            index = index.set(key, value)
+        return index
+    with index.mutate() as mutation:
+        for key in gone:
+            del mutation[key]
+        for key, value in put:
+            mutation[key] = value
+        return mutation.finish()
 
 
 class _Roots:
@@ -37,7 +66,7 @@ class _Roots:
     __slots__ = ("backing_off", "gangs", "jobs", "lanes", "leased", "runs", "unvalidated")
 
     def __init__(self) -> None:
-        self.jobs: immutables.Map[str, Job] = immutables.Map()
+        self.jobs: immutables.Map[str, PythonJob] = immutables.Map()
         self.runs: immutables.Map[str, str] = immutables.Map()
         self.gangs: immutables.Map[tuple[str, str], frozenset[str]] = immutables.Map()
         self.leased: immutables.Map[str, None] = immutables.Map()
@@ -61,11 +90,11 @@ class PythonReader:
     def __init__(self, roots: _Roots) -> None:
         self._roots = roots
 
-    def get(self, id: str) -> Job | None:
+    def get(self, id: str) -> PythonJob | None:
         """The job *id*."""
         return self._roots.jobs.get(id)
 
-    def get_many(self, ids: Iterable[str]) -> list[Job | None]:
+    def get_many(self, ids: Iterable[str]) -> list[PythonJob | None]:
         """The jobs of *ids*."""
         get = self._roots.jobs.get
         return [get(id) for id in ids]
@@ -76,27 +105,27 @@ class PythonReader:
     def __len__(self) -> int:
         return len(self._roots.jobs)
 
-    def __iter__(self) -> Iterator[Job]:
+    def __iter__(self) -> Iterator[PythonJob]:
         return iter(sorted(self._roots.jobs.values(), key=_submit_order))
 
-    def by_run(self, run_id: str) -> Job | None:
+    def by_run(self, run_id: str) -> PythonJob | None:
         """The job that has the run."""
         id = self._roots.runs.get(run_id)
         return None if id is None else self._roots.jobs[id]
 
-    def gang(self, queue: str, gang_id: str) -> list[Job]:
+    def gang(self, queue: str, gang_id: str) -> list[PythonJob]:
         """The members of a gang."""
         return self._in_order(self._roots.gangs.get((queue, gang_id), ()))
 
-    def leased(self) -> Iterator[Job]:
+    def leased(self) -> Iterator[PythonJob]:
         """Jobs that hold room on a node."""
         return iter(self._in_order(self._roots.leased))
 
-    def unvalidated(self) -> Iterator[Job]:
+    def unvalidated(self) -> Iterator[PythonJob]:
         """Jobs that wait for validation."""
         return iter(self._in_order(self._roots.unvalidated))
 
-    def backing_off(self, before: int | None = None) -> Iterator[Job]:
+    def backing_off(self, before: int | None = None) -> Iterator[PythonJob]:
         """Jobs that are due."""
         due = [
             job
@@ -105,18 +134,15 @@ class PythonReader:
         ]
         return iter(sorted(due, key=lambda job: job.eligible_at or 0))
 
-    def queued(self, queue: str, pool: str | None = None) -> Iterator[Job]:
+    def queued(self, queue: str, pool: str | None = None) -> Iterator[PythonJob]:
         """A queue in scheduling order."""
         if pool is not None:
             lane = self._roots.lanes.get((queue, pool))
-            return iter(()) if lane is None else (job for _, job in lane[1])
-        entries = {
-            key: job
-            for (name, _), (_, lane) in self._roots.lanes.items()
-            if name == queue
-            for key, job in lane
-        }
-        return iter([entries[key] for key in sorted(entries)])
+            return iter(()) if lane is None else iter(lane[1])
+        lanes = [lane for (name, _), (_, lane) in self._roots.lanes.items() if name == queue]
+        # A job of several pools is in several lanes.
+        jobs = {job.id: job for lane in lanes for job in lane}
+        return iter(sorted(jobs.values(), key=lanes[0].key) if jobs else ())
 
     def queue_length(self, queue: str, pool: str | None = None) -> int:
         """How many are queued."""
@@ -129,7 +155,7 @@ class PythonReader:
         """Queues with queued jobs."""
         return sorted({queue for (queue, _), (_, lane) in self._roots.lanes.items() if lane})
 
-    def _in_order(self, ids: Iterable[str]) -> list[Job]:
+    def _in_order(self, ids: Iterable[str]) -> list[PythonJob]:
         jobs = self._roots.jobs
         return sorted((jobs[id] for id in ids), key=_submit_order)
 
@@ -165,16 +191,17 @@ class PythonTxn(PythonReader):
         for undo in reversed(self._undo):
             undo()
 
-    def upsert(self, job: Job) -> None:
+    def upsert(self, job: PythonJob) -> None:
         """One job."""
         self.upsert_many([job])
 
-    def upsert_many(self, jobs: Iterable[Job]) -> None:
+    def upsert_many(self, jobs: Iterable[PythonJob]) -> None:
         """All or none."""
         self._must_be_open()
-        batch: dict[str, Job] = {}
+        batch: dict[str, PythonJob] = {}
         for job in jobs:
-            if batch.setdefault(job.id, job) != job:
+            known = batch.setdefault(job.id, job)
+            if known is not job and known != job:
                 raise DuplicateId(job.id)
         self._vet(batch.values())
         self._apply([(self._roots.jobs.get(job.id), job) for job in batch.values()])
@@ -194,10 +221,11 @@ class PythonTxn(PythonReader):
         if not self._open:
             raise TxnClosed("the transaction has ended")
 
-    def _vet(self, jobs: Iterable[Job]) -> None:
+    def _vet(self, jobs: Iterable[PythonJob]) -> None:
         stored, owners, new = self._roots.jobs, self._roots.runs, dict[str, str]()
+        ranks = self._db.ranks
         for job in jobs:
-            if job.requirements.priority_class not in self._db.ranks:
+            if job.requirements.priority_class not in ranks:
                 raise InputError(job.requirements.priority_class)
             state = job.state
             if state is JobState.BACKING_OFF and job.eligible_at is None:
@@ -206,8 +234,8 @@ class PythonTxn(PythonReader):
             if (
                 old is not None
                 and old.state is not state
-                and state not in NEXT[old.state]
-                and (old.state.terminal or job.version <= old.version + 1)
+                and state not in _NEXT[old.state]
+                and (old.state in _TERMINAL or job.version <= old.version + 1)
             ):
                 raise IllegalTransition(job.id)
             if job.runs and (old is None or old.runs is not job.runs):
@@ -218,80 +246,75 @@ class PythonTxn(PythonReader):
                     if owner != job.id:
                         raise RunBelongsToOtherJob(run.id)
 
-    def _apply(self, changes: list[tuple[Job | None, Job | None]]) -> None:
+    def _apply(self, changes: list[tuple[PythonJob | None, PythonJob | None]]) -> None:
         roots = self._roots
-        with (
-            roots.jobs.mutate() as jobs,
-            roots.runs.mutate() as runs,
-            roots.leased.mutate() as leased,
-            roots.unvalidated.mutate() as unvalidated,
-            roots.backing_off.mutate() as backing_off,
-        ):
-            flags = ((leased, _is_leased), (unvalidated, _is_unvalidated), (backing_off, _waits))
-            for old, new in changes:
-                for index, belongs in flags:
-                    was, is_ = old is not None and belongs(old), new is not None and belongs(new)
-                    if was and not is_:
-                        del index[old.id]  # type: ignore[union-attr]
-                    elif is_ and not was:
-                        index[new.id] = None  # type: ignore[union-attr]
-                self._move_runs(runs, old, new)
-                self._move_gang(old, new)
-                self._move_lanes(old, new)
-                if new is not None:
-                    jobs[new.id] = new
-                elif old is not None:
-                    del jobs[old.id]
-            roots.jobs, roots.runs = jobs.finish(), runs.finish()
-            roots.leased, roots.unvalidated = leased.finish(), unvalidated.finish()
-            roots.backing_off = backing_off.finish()
+        roots.jobs = _changed(
+            roots.jobs,
+            [old.id for old, new in changes if new is None and old is not None],
+            [(new.id, new) for _, new in changes if new is not None],
+        )
+        self._move_runs(changes)
+        self._move_gangs(changes)
+        roots.leased = _flagged(roots.leased, _is_leased, changes)
+        roots.unvalidated = _flagged(roots.unvalidated, _is_unvalidated, changes)
+        roots.backing_off = _flagged(roots.backing_off, _waits, changes)
+        self._move_lanes(changes)
 
-    @staticmethod
-    def _move_runs(
-        runs: "immutables.MapMutation[str, str]", old: Job | None, new: Job | None
-    ) -> None:
-        was, now = old.runs if old else (), new.runs if new else ()
-        if was is now:
-            return
-        for run in was:
-            del runs[run.id]
-        for run in now:
-            runs[run.id] = new.id  # type: ignore[union-attr]
+    def _move_runs(self, changes: list[tuple[PythonJob | None, PythonJob | None]]) -> None:
+        gone, put = [], []
+        for old, new in changes:
+            was, now = old.runs if old else (), new.runs if new else ()
+            if was is not now:
+                before, after = [run.id for run in was], [run.id for run in now]
+                gone += [id for id in before if id not in after]
+                put += [(id, new.id) for id in after if id not in before]  # type: ignore[union-attr]
+        self._roots.runs = _changed(self._roots.runs, gone, put)
 
-    def _move_gang(self, old: Job | None, new: Job | None) -> None:
-        was = (old.queue, old.gang.id) if old and old.gang else None
-        now = (new.queue, new.gang.id) if new and new.gang else None
-        if was == now:
-            return
-        gangs = self._roots.gangs
-        if was:
-            left = gangs[was] - {old.id}  # type: ignore[union-attr]
-            gangs = gangs.set(was, left) if left else gangs.delete(was)
-        if now:
-            gangs = gangs.set(now, gangs.get(now, frozenset()) | {new.id})  # type: ignore[union-attr]
-        self._roots.gangs = gangs
+    def _move_gangs(self, changes: list[tuple[PythonJob | None, PythonJob | None]]) -> None:
+        touched: dict[tuple[str, str], set[str]] = {}
+        known = self._roots.gangs
+        for old, new in changes:
+            was = (old.queue, old.gang.id) if old and old.gang else None
+            now = (new.queue, new.gang.id) if new and new.gang else None
+            if was == now:
+                continue
+            for gang in (was, now):
+                if gang is not None and gang not in touched:
+                    touched[gang] = set(known.get(gang, ()))
+            if was is not None:
+                touched[was].discard(old.id)  # type: ignore[union-attr]
+            if now is not None:
+                touched[now].add(new.id)  # type: ignore[union-attr]
+        self._roots.gangs = _changed(
+            known,
+            [gang for gang, members in touched.items() if not members and gang in known],
+            [(gang, frozenset(members)) for gang, members in touched.items() if members],
+        )
 
-    def _move_lanes(self, old: Job | None, new: Job | None) -> None:
-        was = old is not None and old.state is JobState.QUEUED
-        now = new is not None and new.state is JobState.QUEUED
-        if was:
-            entry = (self._db.order_key(old), old)  # type: ignore[arg-type]
-            for pool in dict.fromkeys(old.pools) or (None,):  # type: ignore[union-attr]
-                lane = self._lane(old.queue, pool)  # type: ignore[union-attr]
-                lane.remove(entry)
-                self._undo.append(lambda lane=lane, entry=entry: lane.add(entry))
-        if now:
-            entry = (self._db.order_key(new), new)  # type: ignore[arg-type]
-            for pool in dict.fromkeys(new.pools) or (None,):  # type: ignore[union-attr]
-                lane = self._lane(new.queue, pool)  # type: ignore[union-attr]
-                lane.add(entry)
-                self._undo.append(lambda lane=lane, entry=entry: lane.remove(entry))
+    def _move_lanes(self, changes: list[tuple[PythonJob | None, PythonJob | None]]) -> None:
+        arrivals: defaultdict[tuple[str, str | None], list[PythonJob]] = defaultdict(list)
+        for old, new in changes:
+            if old is not None and old.state is JobState.QUEUED:
+                for pool in dict.fromkeys(old.pools) or (None,):
+                    lane = self._lane(old.queue, pool)
+                    lane.remove(old)
+                    self._undo.append(partial(lane.add, old))
+            if new is not None and new.state is JobState.QUEUED:
+                for pool in dict.fromkeys(new.pools) or (None,):
+                    arrivals[new.queue, pool].append(new)
+        for (queue, pool), jobs in arrivals.items():
+            lane = self._lane(queue, pool)
+            if len(jobs) == 1:
+                lane.add(jobs[0])
+            else:
+                lane.update(jobs)
+            self._undo.append(partial(_remove_all, lane, jobs))
 
     def _lane(self, queue: str, pool: str | None) -> SortedKeyList:
         """The lane, made or copied if a snapshot has been taken since it was."""
         epoch, lane = self._roots.lanes.get((queue, pool), (-1, None))
         if lane is None or epoch < self._db.epoch:
-            lane = SortedKeyList(lane or (), key=_first)
+            lane = SortedKeyList(lane or (), key=self._db.queue_order)
             self._roots.lanes = self._roots.lanes.set((queue, pool), (self._db.epoch, lane))
         return lane
 
@@ -305,14 +328,11 @@ class PythonJobDb:
     def __init__(self, config: SchedulingConfig | None = None) -> None:
         classes = (config or SchedulingConfig()).priority_classes
         self.ranks = {each.name: -each.priority for each in classes}
+        # Not a method: lanes hold it, and a db in a circle with itself would outlive its use.
+        self.queue_order = partial(_queue_order, self.ranks)
         self.roots = _Roots()
         self.writing = False
         self.epoch = 0  # counts snapshots: a lane of an older epoch may be read by one
-
-    def order_key(self, job: Job) -> tuple[int, int, int, str]:
-        """Where a queued job stands."""
-        rank = self.ranks[job.requirements.priority_class]
-        return (rank, job.priority, job.submitted_at, job.id)
 
     def write(self) -> PythonTxn:
         """A transaction."""
@@ -326,13 +346,34 @@ class PythonJobDb:
         return PythonReader(self.roots)
 
 
-def _is_leased(job: Job) -> bool:
-    return job.state.active and job.active_run is not None
+def _remove_all(lane: SortedKeyList, jobs: list[PythonJob]) -> None:
+    for job in jobs:
+        lane.remove(job)
 
 
-def _is_unvalidated(job: Job) -> bool:
-    return not job.validated and not job.state.terminal
+def _flagged(
+    index: "immutables.Map[str, None]",
+    belongs: Callable[[PythonJob], bool],
+    changes: list[tuple[PythonJob | None, PythonJob | None]],
+) -> "immutables.Map[str, None]":
+    """The index of the jobs for which *belongs* is true, after *changes*."""
+    gone, put = [], []
+    for old, new in changes:
+        was, is_ = old is not None and belongs(old), new is not None and belongs(new)
+        if was and not is_:
+            gone.append(old.id)  # type: ignore[union-attr]
+        elif is_ and not was:
+            put.append((new.id, None))  # type: ignore[union-attr]
+    return _changed(index, gone, put)
 
 
-def _waits(job: Job) -> bool:
+def _is_leased(job: PythonJob) -> bool:
+    return job.state in _ACTIVE and bool(job.runs) and job.runs[-1].ended_at is None
+
+
+def _is_unvalidated(job: PythonJob) -> bool:
+    return not job.validated and job.state not in _TERMINAL
+
+
+def _waits(job: PythonJob) -> bool:
     return job.state is JobState.BACKING_OFF

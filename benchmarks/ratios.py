@@ -1,11 +1,12 @@
 """Wide gates on ratios: ours beside a rival measured in the same run, from pytest-benchmark's JSON.
 
-    python benchmarks/gates.py build/benchmarks.json
+    python benchmarks/ratios.py build/benchmarks.json
 
 A ratio of two medians of one run says the same on every machine, within a factor of two or so
 where another program takes the processor meanwhile. So each gate stands well above what was
 measured: it catches the lost index and the copy where there was none, not a few percent, which
-`instructions.py` sees.
+`instructions.py` sees. What the index and the job db must reach at their full size is in
+`gates.py`, which measures by itself.
 """
 
 import json
@@ -54,7 +55,7 @@ GATES = (
     Gate("transaction: read 10,000 rows", "dict", 7.0),
     Gate("transaction: read 10,000 rows", "python", 2.5),
     Gate("transaction: read 10,000 rows, one at a time", "python", 2.5),
-    Gate("transaction: walk of all queues in order", "python", 0.66),
+    Gate("transaction: walk of all queues in order", "python", 4.0),
     Gate("transaction: diff of 100 changes", "python", 0.05),
 )
 
@@ -85,6 +86,6 @@ def main(path: Path) -> int:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != len(("gates.py", "path")):
-        sys.exit("usage: gates.py JSON")
+    if len(sys.argv) != len(("ratios.py", "path")):
+        sys.exit("usage: ratios.py JSON")
     sys.exit(main(Path(sys.argv[1])))
