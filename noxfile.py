@@ -12,7 +12,10 @@ import nox
 nox.needs_version = ">=2025.5"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_existing_virtualenvs = True
-nox.options.sessions = ["lint", "types", "stubs", "layers", "bench", "instructions", "sanitize"]
+nox.options.sessions = [
+    *("lint", "types", "stubs", "layers"),
+    *("leaks", "bench", "instructions", "sanitize"),
+]
 
 ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml("pyproject.toml")
@@ -137,6 +140,17 @@ def sanitize(session: nox.Session) -> None:
             "UBSAN_OPTIONS": "print_stacktrace=1",
             "HYPOTHESIS_PROFILE": "dev",
         },
+    )
+
+
+@nox.session
+def leaks(session: nox.Session) -> None:
+    """Whether anything grows over 300 cycles of each use; the ordinary suite takes 20."""
+    install_group(session, "test")
+    install_wheel(session)
+    session.run(
+        *("pytest", "tests/scenarios/test_leaks.py", *session.posargs),
+        env={"PYRESCHED_LEAK_CYCLES": "300"},
     )
 
 

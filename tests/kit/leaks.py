@@ -1,0 +1,420 @@
+"""What grows when it should not: each cycle of use is run in an interpreter of its own.
+
+`python -m kit.leaks NAME CYCLES` prints by how many bytes the heap has grown over that many
+cycles. Run it with `PYTHONMALLOC=malloc`, so that objects of Python and
+nodes of the core come from one heap, whose bytes in use the C library counts exactly.
+"""
+
+import ctypes
+import gc
+import pickle
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise
+
+from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued, run
+from pyresched.errors import PyreschedError, ReadOnly, TxnClosed, WriterBusy
+from pyresched.indices import IdIndex, OrderedIndex
+from pyresched.jobdb import JobDb, Order
+from pyresched.model import Gang, Job, Outcome
+
+__all__ = ["CYCLES", "can_count", "grown"]
+
+WARM_UP = 6
+SPANS = 4
+
+
+class _MallInfo(ctypes.Structure):
+    """What mallinfo2 of the GNU C library gives."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+_mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+
+
+def can_count() -> bool:
+    """Whether this C library tells how much of its heap is in use."""
+    return _mallinfo is not None
+
+
+def _bytes_in_use() -> int:
+    """Of the heap, mapped blocks included, once what can be collected is gone."""
+    assert _mallinfo is not None
+    gc.collect()
+    _mallinfo.restype = _MallInfo
+    told = _mallinfo()
+    return int(told.uordblks + told.hblkhd)
+
+
+def _full(**how: int) -> JobDb:
+    """A db with something in every index."""
+    db = JobDb(seed=bytes(16), **how)  # type: ignore[arg-type]
+    with db.write() as txn:
+        txn.upsert_many(jobs(150, pools=("a", "b")))
+        txn.upsert_many(map(leased, jobs(40, prefix="l" * 30)))
+        txn.upsert_many(backing_off(leased(each)) for each in jobs(40, prefix="w"))
+        txn.upsert_many(gang("g", size=9, validated=False))
+    return db
+
+
+def _stir(txn) -> None:
+    """Some of every kind of change; twice is as good as once."""
+    txn.upsert_many(leased(each) for each in list(txn.queued("queue-a", "a"))[::3])
+    txn.upsert_many(
+        backing_off(each, reason="again and again") for each in list(txn.leased())[::2] if each.runs
+    )
+    txn.upsert_many(requeued(leased(each)) for each in list(txn.queued("queue-a"))[1::9])
+    txn.delete_many([each.id for each in list(txn)[::4]])
+    txn.upsert_many(jobs(30, prefix="n" * 20, queue="queue-b", payload=bytearray(9)))
+
+
+def whole_lives() -> Callable[[], None]:
+    """Jobs that come, run, fail, wait, run, end and are deleted, one commit each."""
+    db = _full()
+
+    def cycle() -> None:
+        one = job("life", queue="queue-c", gang=Gang("of-life", 2), payload={"a": [1]})
+        for step in (
+            one,
+            one := leased(one),
+            one := backing_off(one),
+            one := requeued(one),
+            one := leased(one),
+            ended(one),
+        ):
+            with db.write() as txn:
+                txn.upsert(step)
+        with db.write() as txn:
+            txn.delete_many(["life"])
+
+    return cycle
+
+
+def batches(**how: int) -> Callable[[], None]:
+    """Many jobs in and out again."""
+    db = _full(**how)
+
+    def cycle() -> None:
+        with db.write() as txn:
+            txn.upsert_many(map(leased, jobs(100, prefix="in and out and in again")))
+        with db.write() as txn:
+            txn.delete_many(each.id for each in jobs(100, prefix="in and out and in again"))
+
+    return cycle
+
+
+def aborts() -> Callable[[], None]:
+    """By hand, by an exception, and by letting go."""
+    db = _full()
+    warnings.simplefilter("ignore", ResourceWarning)
+
+    def cycle() -> None:
+        txn = db.write()
+        _stir(txn)
+        txn.abort()
+        with suppress(ZeroDivisionError), db.write() as txn:
+            _stir(txn)
+            raise ZeroDivisionError
+        txn = db.write()
+        _stir(txn)
+        del txn
+
+    return cycle
+
+
+def dry_runs() -> Callable[[], None]:
+    """Ended in every way, beside commits and each other."""
+    db = _full()
+
+    def cycle() -> None:
+        runs = [db.dry_run() for _ in range(3)]
+        for dry in runs:
+            _stir(dry)
+        with db.write() as txn:
+            txn.upsert(txn["w-000000"].replace(reason="beside"))
+        runs[0].commit()
+        runs[1].abort()
+
+    return cycle
+
+
+def snapshots() -> Callable[[], None]:
+    """A window of versions held, let go out of order, while everything changes."""
+    db = _full()
+    held = [db.snapshot() for _ in range(4)]
+    first = list(db.snapshot())
+
+    def cycle() -> None:
+        for n in (2, 0, 3, 1):
+            with db.write() as txn:
+                _stir(txn)
+            held[n] = db.snapshot()
+        with db.write() as txn:
+            txn.delete_many([each.id for each in txn])
+            txn.upsert_many(first)
+
+    return cycle
+
+
+def walks() -> Callable[[], None]:
+    """Left half-way: of snapshots, of transactions that change or end meanwhile."""
+    db = _full()
+
+    def cycle() -> None:
+        snap, txn = db.snapshot(), db.write()
+        begun = [
+            walk
+            for reader in (snap, txn)
+            for walk in (
+                iter(reader),
+                reader.leased(),
+                reader.unvalidated(),
+                reader.backing_off(5),
+                reader.queued("queue-a"),
+                reader.queued("queue-a", "a"),
+                reader.queued("queue-a", "a", Order.MARKET),
+            )
+        ]
+        for walk in begun:
+            next(walk, None)
+        _stir(txn)
+        for walk in begun[::2]:
+            next(walk, None)
+        txn.abort()
+        for walk in begun[1::2]:
+            with suppress(TxnClosed):
+                next(walk, None)
+
+    return cycle
+
+
+def reads() -> Callable[[], None]:
+    """Every question, answered and refused."""
+    db = _full()
+    with db.write() as txn:
+        old = db.snapshot()
+        _stir(txn)
+
+    def cycle() -> None:
+        snap = db.snapshot()
+        snap.get("l" * 30 + "-000001")
+        snap.get_many([f"w-{n:06}" for n in range(300)])
+        snap.by_run("w-000001/run-1")
+        snap.gang("queue-a", "g")
+        snap.queues()
+        snap.queue_length("queue-a")
+        diff = snap.diff(old)
+        (diff.changed, diff.added, diff.removed, repr(diff))
+        db.check(snap)
+        for wrong in (7, None, "", "x" * 256, "\ud800"):
+            with suppress(TypeError, ValueError):
+                snap.get(wrong)
+            with suppress(TypeError, ValueError):
+                snap.get_many(["a", wrong])
+            with suppress(TypeError, ValueError):
+                snap.gang("queue-a", wrong)
+        with suppress(KeyError):
+            snap["nobody"]
+        with suppress(ReadOnly):
+            snap.upsert(job())
+        with suppress(ValueError):
+            snap.diff(_other.snapshot())
+
+    return cycle
+
+
+_other = JobDb()
+
+
+def refusals() -> Callable[[], None]:
+    """Batches that are refused at their end."""
+    db = _full()
+    bad = [
+        "no job",
+        job("x" * 256),
+        job("\ud800"),
+        job("b", priority_class="none"),
+        job("b", runs=(run("r"), run("r"))),
+        leased(job("b"), run_id="w-000001/run-1"),
+        job("b", gang=Gang("\ud800", 2)),
+        job("w-000001", gang=None),
+        job("new-000001", priority=4),
+    ]
+
+    def cycle() -> None:
+        txn = db.write()
+        for each in bad:
+            with suppress(TypeError, ValueError, PyreschedError):
+                txn.upsert_many([*jobs(20, prefix="new"), each])
+            with suppress(TypeError, ValueError, PyreschedError):
+                txn.upsert(each)
+        with suppress(TypeError, ValueError):
+            txn.delete_many(["w-000001", 7])
+        with suppress(WriterBusy):
+            db.write(timeout=0)
+        txn.abort()
+        with suppress(TxnClosed):
+            txn.upsert(job())
+
+    return cycle
+
+
+def whole_dbs() -> Callable[[], None]:
+    """Made, filled and dropped, some with readers and writers that outlive their name."""
+    warnings.simplefilter("ignore", ResourceWarning)
+
+    def cycle() -> None:
+        db = _full(hash_bits=3)
+        snap, walk, dry = db.snapshot(), db.snapshot().leased(), db.dry_run()
+        _stir(dry)
+        txn = db.write()
+        _stir(txn)
+        next(walk)
+        db.mine = snap
+        del db, txn
+
+    return cycle
+
+
+def values() -> Callable[[], None]:
+    """Jobs and runs by themselves."""
+
+    def cycle() -> None:
+        for _ in range(20):
+            one = backing_off(leased(job("v", payload=[1], gang=Gang("g", 2)), at=3), reason="why")
+            copy: Job = pickle.loads(pickle.dumps(one))  # noqa: S301 - our own bytes
+            assert copy == one
+            assert hash(copy.runs[0]) == hash(one.runs[0])
+            (repr(one), one.as_dict(), one.active_run, one.runs[0].replace(reason="other"))
+            with suppress(TypeError, ValueError):
+                one.replace(priority=-1)
+            with suppress(TypeError, ValueError):
+                job("v", runs=(1,), queue=None)  # type: ignore[arg-type]
+            with suppress(TypeError, ValueError):
+                run(ended_at=1, outcome=None)
+            with suppress(TypeError, ValueError):
+                run(outcome=Outcome.LOST)
+
+    return cycle
+
+
+def dead_writers() -> Callable[[], None]:
+    """Threads that end with a transaction open."""
+    db = _full()
+    warnings.simplefilter("ignore", ResourceWarning)
+
+    def cycle() -> None:
+        left = []
+
+        def leave() -> None:
+            left.append(db.write())
+            _stir(left[0])
+
+        thread = threading.Thread(target=leave)
+        thread.start()
+        thread.join()
+        with db.write() as txn:
+            txn.upsert(txn["w-000000"].replace(reason="after"))
+
+    return cycle
+
+
+def indices() -> Callable[[], None]:
+    """The two structures by themselves."""
+    ids, order = IdIndex(), OrderedIndex()
+
+    def cycle() -> None:
+        keys = [f"a key that is long enough to lie elsewhere: {n}" for n in range(200)]
+        with ids.write() as many, order.write() as ordered:
+            many.set_many(keys, range(200))
+            ordered.add_many([(n * 7 % 200, n) for n in range(200)], range(200))
+        kept = ids.snapshot(), order.snapshot()
+        with ids.write() as many, order.write() as ordered:
+            many.delete_many(keys)
+            ordered.remove_many([(n * 7 % 200, n) for n in range(200)])
+        iter(kept[0]), iter(kept[1])
+        kept[0].diff(ids.snapshot())
+
+    return cycle
+
+
+def _keeps(make: Callable[[], object]) -> Callable[[], Callable[[], None]]:
+    """A cycle that lets nothing go of what it makes."""
+    kept: list[object] = []
+    return lambda: lambda: kept.extend(make() for _ in range(20))
+
+
+# What must be seen to grow, or no test of growth means a thing.
+_CONTROLS = {
+    "objects": _keeps(object),
+    "jobs": _keeps(job),
+    "snapshots": _keeps(_other.snapshot),
+    "native memory": _keeps(lambda: ctypes.CDLL(None).malloc(16)),
+}
+CYCLES: dict[str, Callable[[], Callable[[], object]]] = {
+    "whole lives": whole_lives,
+    "batches": batches,
+    "batches that collide": lambda: batches(hash_bits=2),
+    "aborts": aborts,
+    "dry runs": dry_runs,
+    "snapshots": snapshots,
+    "walks": walks,
+    "reads": reads,
+    "refusals": refusals,
+    "whole dbs": whole_dbs,
+    "values": values,
+    "dead writers": dead_writers,
+    "indices": indices,
+    **{f"control: {name}": control for name, control in _CONTROLS.items()},
+}
+
+
+def grown(name: str, cycles: int) -> int:
+    """By how many bytes the heap grows over *cycles* at least, of some such spans in a row.
+
+    What leaks grows in each of them; caches and pools are full after the first few.
+    """
+    cycle = CYCLES[name]()
+    sizes = []
+    for _ in range(WARM_UP + SPANS):
+        for _ in range(cycles):
+            cycle()
+        sizes.append(_bytes_in_use())
+    return min(after - before for before, after in pairwise(sizes[WARM_UP - 1 :]))
+
+
+def pinned(commits: int) -> list[int]:
+    """Bytes of a db of 4,000 jobs, of it and a snapshot of it after *commits* that change all of
+    them, and of it without the snapshot.
+    """
+    empty = _bytes_in_use()
+    db = JobDb(seed=bytes(16))
+    with db.write() as txn:
+        txn.upsert_many(jobs(4000, pools=("p", "q")))
+    sizes = [_bytes_in_use() - empty]
+    snap = db.snapshot()
+    for n in range(commits):
+        with db.write() as txn:
+            one = txn[f"job-{n * 7 % 4000:06}"]
+            txn.upsert(one.replace(priority=n % 50, reason=f"for the {n}th time"))
+    sizes.append(_bytes_in_use() - empty)
+    del snap
+    sizes.append(_bytes_in_use() - empty)
+    return sizes
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "pinned":
+        print(*pinned(int(sys.argv[2])))  # noqa: T201 - its answer
+    else:
+        print(grown(sys.argv[1], int(sys.argv[2])))  # noqa: T201 - its answer
