@@ -1,7 +1,7 @@
 # cython: language_level=3
 # One version of the jobs, its walks and diffs.
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from pyresched._core.jobindex cimport JobIndex, Roots
 from pyresched._core.ordered cimport Cursor, Item, Tree
@@ -38,6 +38,9 @@ cdef class Walk:
     cdef PyObject *ahead[AHEAD]  # jobs of one tree fetched from memory together; borrowed
     cdef uint32_t ahead_at
     cdef uint32_t ahead_count
+    cdef uint32_t *sorted    # slots in an order of its own, instead of trees
+    cdef size_t sorted_at
+    cdef size_t sorted_count
     cdef list rest           # what was left when the transaction wrote, last first
     cdef bint listed
     cdef void *before        # the chain of `Reader.walks`; borrowed
@@ -45,6 +48,7 @@ cdef class Walk:
 
     cdef int start(self, Py_ssize_t trees) except -1
     cdef void add(self, const Tree *tree) noexcept
+    cdef int sort_for_market(self, uint64_t count) except -1
     cdef void fetch(self) noexcept
     cdef Job step(self)
     cdef Job merge_step(self)

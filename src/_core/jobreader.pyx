@@ -9,7 +9,7 @@ from enum import Enum
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free, malloc, qsort
 
 from pyresched._core.bits cimport prefetch
 from pyresched._core.hamt cimport (
@@ -168,38 +168,36 @@ cdef class Reader:
         """The queued jobs of *queue* that may run in *pool*, in order."""
         cdef Walk walk
         cdef const Tree *lane
-        cdef list jobs
+        cdef uint64_t count = 0
         if order is not BY_SHARE and order is not BY_MARKET:
             raise TypeError(f"order is an Order, got {order!r}")
         self.must_be_open()
         walk = Walk.__new__(Walk)
         walk.reader = self
-        if pool is not None:
-            lane = self.lane(queue, pool)
+        names = list(self.index.lanes.get(queue, ())) if pool is None else [pool]
+        walk.start(len(names))
+        for name in names:
+            lane = self.lane(queue, name)
             if lane != NULL and lane.count:
-                walk.start(1)
                 walk.add(lane)
-        else:
-            pools = self.index.lanes.get(queue)
-            if pools is not None:
-                names = list(<dict> pools)
-                walk.start(len(names))
-                for name in names:
-                    lane = self.lane(queue, name)
-                    if lane != NULL and lane.count:
-                        walk.add(lane)
-        if order is BY_SHARE:
-            return walk
-        # Without bids the order is that of classes and submit times; a queue is sorted for it
-        # only when asked, since only market pools walk it.
-        jobs = list(walk)
-        ranks = self.index.ranks
-        jobs.sort(key=lambda job: (
-            ranks[job.requirements.priority_class], job.submitted_at, job.id), reverse=True)
-        walk = Walk.__new__(Walk)
-        walk.reader = self
-        walk.rest = jobs
+                count += lane.count
+        # Only market pools ask for the other order, so no index keeps it.
+        if order is BY_MARKET and walk.trees:
+            walk.sort_for_market(count)
         return walk
+
+    def same_queue(self, Reader other not None, str queue not None, str pool=None):
+        """Whether it is known at once that `queued` gives the same ids in both, in one order."""
+        cdef const Tree *lane
+        cdef const Tree *others
+        self.must_be_open()
+        other.must_be_open()
+        for name in list(self.index.lanes.get(queue, ())) if pool is None else [pool]:
+            lane = self.lane(queue, name)
+            others = other.lane(queue, name)
+            if (NULL if lane == NULL else lane.root) != (NULL if others == NULL else others.root):
+                return False
+        return True
 
     def queue_length(self, str queue not None, str pool=None):
         """How many jobs `queued` would give."""
@@ -368,6 +366,7 @@ cdef class Walk:
         self.leave()
         free(self.cursors)
         free(self.heads)
+        free(self.sorted)
 
     cdef int start(self, Py_ssize_t trees) except -1:
         """Room for *trees* trees; a transaction will tell before it changes one."""
@@ -401,6 +400,32 @@ cdef class Walk:
         self.heads[self.trees] = cursor_next(&self.cursors[self.trees])
         self.trees += 1
 
+    cdef int sort_for_market(self, uint64_t count) except -1:
+        """Go by class, submit time and id instead. The trees have *count* items."""
+        cdef const void *ids = &self.reader.index.ids.column
+        cdef size_t i, at = 0
+        cdef Offer *offers = <Offer *> malloc(count * sizeof(Offer))
+        self.sorted = <uint32_t *> malloc(count * sizeof(uint32_t))
+        if offers == NULL or self.sorted == NULL:
+            free(offers)
+            raise MemoryError
+        for i in range(<size_t> self.trees):
+            while self.heads[i] != NULL:
+                offers[at].item = self.heads[i][0]
+                offers[at].item.k0 >>= 32  # the rank, without the job's own priority
+                offers[at].ids = ids
+                self.heads[i] = cursor_next(&self.cursors[i])
+                at += 1
+        qsort(offers, at, sizeof(Offer), by_offer)
+        for i in range(at):
+            # Equal offers are one job, in several pools.
+            if i == 0 or offers[i].item.value != offers[i - 1].item.value:
+                self.sorted[self.sorted_count] = <uint32_t> offers[i].item.value
+                self.sorted_count += 1
+        free(offers)
+        self.trees = 0
+        return 0
+
     cdef void fetch(self) noexcept:
         """The next jobs of one tree: their rows, then the jobs, so that the misses overlap."""
         cdef const Pages *pages = &self.reader.index.row_pages
@@ -424,6 +449,9 @@ cdef class Walk:
         cdef PyObject *job
         if self.trees > 1:
             return self.merge_step()
+        if self.sorted_at < self.sorted_count:
+            self.sorted_at += 1
+            return self.reader.row(self.sorted[self.sorted_at - 1])
         if self.ahead_at == self.ahead_count and self.trees:
             self.fetch()
             if self.ahead_count == 0:
@@ -480,6 +508,24 @@ cdef class Walk:
             if job is not None:
                 return job
         raise StopIteration
+
+
+# A queued job as the market sees it.
+cdef struct Offer:
+    Item item
+    const void *ids
+
+
+cdef int by_offer(const void *a, const void *b) noexcept nogil:
+    cdef const Item *one = &(<const Offer *> a).item
+    cdef const Item *other = &(<const Offer *> b).item
+    if one.k0 != other.k0:
+        return -1 if one.k0 < other.k0 else 1
+    if one.k1 != other.k1:
+        return -1 if one.k1 < other.k1 else 1
+    if one.k2 != other.k2:
+        return -1 if one.k2 < other.k2 else 1
+    return by_id((<const Offer *> a).ids, one.value, other.value)
 
 
 cdef inline bint below(const Trees *trees, const Item *a, const Item *b) noexcept nogil:

@@ -7,7 +7,7 @@ Relies on jobindex, jobreader and jobtxn for all else. Closes the chain: those k
 cimport cython
 
 from pyresched._core.jobindex cimport JobIndex
-from pyresched._core.jobreader cimport Snapshot
+from pyresched._core.jobreader cimport Reader, Snapshot
 from pyresched._core.jobtxn cimport Txn
 from pyresched._core.versions cimport Edit
 
@@ -41,18 +41,25 @@ cdef class JobStore(JobIndex):
         txn.changing = True
         return txn
 
-    def dry_run(self):
-        """A transaction over the current version that never publishes."""
-        cdef Txn txn = Txn.__new__(Txn)
+    def overlay(self, Snapshot base not None, type kind not None):
+        """A transaction of *kind* over *base* that never publishes."""
+        cdef Txn txn = kind.__new__(kind)
         cdef Edit edit = Edit(self.history, None)
+        if base.index is not self:
+            raise ValueError("the snapshot is of another db")
         txn.index = self
         txn.dry = True
-        txn.pin = self.history.pin()
+        txn.pin = base.pin
+        txn.pin.holders += 1
         self.history.begin_private(edit)
         txn.edit = edit
-        txn.roots = self.roots
+        txn.roots = base.roots
         txn.changing = True
         return txn
+
+    def owns(self, Reader reader not None):
+        """Whether *reader* is of this very db."""
+        return reader.index is self
 
     def snapshot(self):
         """The current version."""

@@ -32,7 +32,6 @@ from pyresched.errors import (
 cdef tuple STATES = tuple([state.name.lower() for state in JobState])
 
 
-@cython.final
 @cython.no_gc_clear
 cdef class Txn(Reader):
     """Staged changes and every read, which see them."""
@@ -93,6 +92,11 @@ cdef class Txn(Reader):
         version = index.history.version
         index.committed()
         return version
+
+    def depend_on(self, ids=(), gang=None, queue=None):
+        """Raises TypeError: only a dry run can be overtaken."""
+        raise TypeError(
+            "only a dry run depends on what it read; nothing changes beside a writing transaction")
 
     def abort(self):
         """Drop what was staged."""

@@ -75,6 +75,11 @@ class Conflict(PyreschedError):
         more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
         super().__init__(f"changed meanwhile: {named}{more}; read again and retry")
 
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """The ids of the jobs among the rows, in their order."""
+        return tuple(name for kind, name in self.rows if kind == "job")
+
 
 class DuplicateId(InputError):
     """One id stands twice in a batch with different content."""

@@ -19,6 +19,7 @@ from kit.job_model import JobModel, refusals
 from kit.job_strategies import (
     BAD_KEYS,
     CHANGES,
+    GANGS,
     IDS,
     POOLS,
     QUEUES,
@@ -29,8 +30,8 @@ from kit.job_strategies import (
     same_answers,
 )
 from kit.jobs import requirements
-from pyresched.errors import TxnClosed, WriterBusy
-from pyresched.jobdb import JobDb, Order, Reader, Txn
+from pyresched.errors import Conflict, RunBelongsToOtherJob, TxnClosed, WriterBusy
+from pyresched.jobdb import DryRun, JobDb, Order, Reader, Txn
 from pyresched.model import Job, JobState
 
 
@@ -49,6 +50,26 @@ def all_is_well(db: JobDb, reader: Reader, model: JobModel) -> None:
     assert db.check(reader) == []
 
 
+# What a dry run may depend on: (what, name).
+Watch = tuple[str, Any]
+watches: st.SearchStrategy[Watch] = st.one_of(
+    st.tuples(st.just("ids"), st.sampled_from(IDS)),
+    st.tuples(st.just("gang"), st.tuples(st.sampled_from(QUEUES), st.sampled_from(GANGS))),
+    st.tuples(st.just("queue"), st.sampled_from(QUEUES)),
+    st.tuples(st.just("queue"), st.tuples(st.sampled_from(QUEUES), st.sampled_from(POOLS))),
+)
+
+
+def seen(model: JobModel, watch: Watch) -> object:
+    """What may not change."""
+    kind, name = watch
+    if kind == "ids":
+        return model.jobs.get(name)
+    if kind == "gang":
+        return model.gang(*name)
+    return ids_of(model.queued(*((name,) if isinstance(name, str) else name)))
+
+
 class JobDbMachine(RuleBasedStateMachine):
     """One writer, dry runs, snapshots and walks, each with the dict that it should equal."""
 
@@ -56,7 +77,10 @@ class JobDbMachine(RuleBasedStateMachine):
         super().__init__()
         self.committed = JobModel()
         self.writer: tuple[Txn, JobModel] | None = None
-        self.dry_runs: list[tuple[Txn, JobModel]] = []
+        self.dry_runs: list[tuple[DryRun, JobModel]] = []
+        # By identity: what each is over and what it depends on, as its version has it.
+        self.bases: dict[int, tuple[JobModel, list[Watch]]] = {}
+        self.left: list[tuple[DryRun, JobModel]] = []
         self.snapshots: list[tuple[Reader, JobModel]] = []
         self.walks: list[tuple[Any, list[Job], Reader]] = []
         self.version = 0
@@ -92,7 +116,59 @@ class JobDbMachine(RuleBasedStateMachine):
     @rule()
     def dry_run(self) -> None:
         """Begin an overlay on what is committed."""
-        self.dry_runs.append((self.db.dry_run(), self.committed.copy()))
+        trial = self.db.dry_run()
+        self.dry_runs.append((trial, self.committed.copy()))
+        self.bases[id(trial)] = (self.committed.copy(), [])
+
+    @precondition(lambda self: self.dry_runs)
+    @rule(which=few, watch=watches)
+    def depend_on(self, which: int, watch: Watch) -> None:
+        """Say what else may not change."""
+        trial = self.dry_runs[which % len(self.dry_runs)][0]
+        trial.depend_on(**{watch[0]: [watch[1]] if watch[0] == "ids" else watch[1]})
+        self.bases[id(trial)][1].append(watch)
+
+    @precondition(lambda self: self.dry_runs and len(self.left) < 3)
+    @rule(which=few)
+    def leave_dry_run(self, which: int) -> None:
+        """For later."""
+        trial, model = self.dry_runs.pop(which % len(self.dry_runs))
+        trial.commit()
+        self.ended(trial)
+        self.left.append((trial, model))
+
+    @precondition(lambda self: (self.dry_runs or self.left) and self.writer is None)
+    @rule(which=few, again=st.booleans())
+    def apply(self, which: int, *, again: bool) -> None:
+        """Open or left: a conflict if it must be, else its changes and no others."""
+        there = self.left if which % 2 and self.left else self.dry_runs or self.left
+        trial, overlay = there.pop(which % len(there))
+        base, watched = self.bases[id(trial)]
+        written = [(old or new).id for old, new in overlay.diff(base)]  # type: ignore[union-attr]
+        now = self.committed
+        merged = JobModel({id: job for id, job in now.jobs.items() if id not in written})
+        merged.jobs.update((id, overlay.jobs[id]) for id in written if id in overlay.jobs)
+        expected: type[Exception] | None = None
+        if any(
+            seen(base, each) != seen(now, each)
+            for each in [*watched, *(("ids", id) for id in written)]
+        ):
+            expected = Conflict
+        elif RunBelongsToOtherJob in refusals({}, merged.all()):
+            expected = RunBelongsToOtherJob
+        try:
+            self.version = self.db.apply(trial)
+        except (Conflict, RunBelongsToOtherJob) as error:
+            assert type(error) is expected  # noqa: PT017 - either may be right
+        else:
+            assert expected is None
+            self.committed = merged
+        self.ended(trial)
+        if again and expected is None:
+            with pytest.raises(TxnClosed):
+                self.db.apply(trial)
+        elif expected is not None:
+            self.left.append((trial, overlay))
 
     @precondition(lambda self: self.writer is not None)
     @rule()
@@ -287,6 +363,7 @@ class JobDbMachine(RuleBasedStateMachine):
             txn.abort()
         self.walks.clear()
         self.snapshots.clear()
+        self.left.clear()
         all_is_well(self.db, self.db.snapshot(), self.committed)
         memory = self.db.memory()
         assert memory["pinned"] == []
@@ -295,5 +372,5 @@ class JobDbMachine(RuleBasedStateMachine):
 
 
 def test_the_job_db_answers_as_a_dict_does() -> None:
-    """INV-D1 to INV-D15, through every operation in any order."""
+    """INV-D1 to INV-D17, through every operation in any order."""
     run_state_machine_as_test(JobDbMachine, settings=settings(deadline=None))

@@ -14,7 +14,7 @@ class Order(Enum):
     """In which order a queue is walked.
 
     FAIR_SHARE: higher class priority, lower job priority, earlier submit, lower id.
-    MARKET: the same without the job priority (no job has a bid yet).
+    MARKET: the same without the job priority. Bids come with market pools in a later change.
     """
 
     FAIR_SHARE = "fair_share"
@@ -96,6 +96,11 @@ class Reader:
         """The queued jobs of *queue* that may run in *pool* (None: in any or none), in order."""
     def queue_length(self, queue: str, pool: str | None = None) -> int:
         """How many jobs `queued` would give."""
+    def same_queue(self, other: Reader, queue: str, pool: str | None = None) -> bool:
+        """Whether it is known at once that `queued` gives the same ids in the same order in both.
+
+        False says nothing: the queue may have changed and changed back.
+        """
     def queues(self) -> list[QueueName]:
         """The queues that have queued jobs, by name."""
     def diff(self, older: Reader) -> Diff:

@@ -1,11 +1,14 @@
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from typing_extensions import disjoint_base
 
 from pyresched._core.jobindex import JobIndex
-from pyresched._core.jobreader import Snapshot
+from pyresched._core.jobreader import Reader, Snapshot
 from pyresched._core.jobtxn import Txn
 from pyresched._core.values import JobState
+
+_Txn = TypeVar("_Txn", bound=Txn)
 
 @disjoint_base
 class JobStore(JobIndex):
@@ -26,7 +29,12 @@ class JobStore(JobIndex):
 
         Raises WriterBusy when the time is up, and at once when this very thread holds it.
         """
-    def dry_run(self) -> Txn:
-        """A transaction over the current version that never publishes; any number at a time."""
+    def overlay(self, base: Snapshot, kind: type[_Txn]) -> _Txn:
+        """A transaction of *kind* over *base* that never publishes; any number at a time.
+
+        Raises ValueError for a snapshot of another db.
+        """
+    def owns(self, reader: Reader) -> bool:
+        """Whether *reader* is of this very db."""
     def snapshot(self) -> Snapshot:
         """The current version."""

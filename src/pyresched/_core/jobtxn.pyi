@@ -1,11 +1,13 @@
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self, final
+from typing import Self
+
+from typing_extensions import disjoint_base
 
 from pyresched._core.jobreader import Reader
 from pyresched._core.values import Job
 
-@final
+@disjoint_base
 class Txn(Reader):
     """Staged changes and every read, which see them. Ends once; then all raises TxnClosed.
 
@@ -36,6 +38,13 @@ class Txn(Reader):
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""
     def commit(self) -> int:
         """Publish what was staged as one version and return it; a dry run: its base version."""
+    def depend_on(
+        self,
+        ids: Iterable[str] = (),
+        gang: tuple[str, str] | None = None,
+        queue: str | tuple[str, str] | None = None,
+    ) -> None:
+        """Raises TypeError: only a dry run can be overtaken, nothing changes beside a writer."""
     def abort(self) -> None:
         """Drop what was staged."""
     def sabotage(self, name: str, job: Job, *, link: bool) -> None:

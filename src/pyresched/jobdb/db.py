@@ -10,6 +10,7 @@ from functools import partial
 from pyresched._core import JobStore, Reader, Snapshot
 from pyresched.config import SchedulingConfig
 from pyresched.jobdb.check import breaches
+from pyresched.jobdb.merge import DryRun
 from pyresched.model import NEXT
 
 __all__ = ["JobDb"]
@@ -43,6 +44,31 @@ class JobDb(JobStore):
             if os.environ.get("PYRESCHED_CHECK") == "all"
             else None,
         )
+
+    def dry_run(self) -> DryRun:
+        """Changes tried over the current version: any number at a time, beside a writer too.
+
+        However it ends, it publishes nothing. Left normally it keeps what it wrote, for `apply`.
+        """
+        return DryRun.over(self)
+
+    def apply(self, txn: DryRun, timeout: float | None = None) -> int:
+        """Publish what the dry run *txn* wrote as one commit on the current version, which is
+        returned: the next one, even if nothing was written.
+
+        A dry run that is still open is left first. Raises Conflict, whose `jobs` names them, when
+        a job that it wrote or anything that it depends on is no longer as it was when it began;
+        WriterBusy as `write` does; TxnClosed after `abort`, an exception or another `apply`;
+        TypeError for what is no dry run, ValueError for one of another db; and what the checks
+        of a transaction raise (a run that another job has by now, no slot left). Whatever it
+        raises, nothing was published and it may be tried again.
+        """
+        if not isinstance(txn, DryRun):
+            raise TypeError(
+                f"only a dry run can be applied, got a {type(txn).__name__}; "
+                "a writing transaction is published by its commit()"
+            )
+        return txn.replay_on(self, timeout)
 
     def check(self, reader: Reader) -> list[str]:
         """Every breach of INV-D1 to INV-D9 in *reader*, as sentences; none when all is well."""
