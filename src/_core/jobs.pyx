@@ -49,6 +49,7 @@ cdef class JobStore(JobIndex):
             raise ValueError("the snapshot is of another db")
         txn.index = self
         txn.dry = True
+        txn.base = base
         txn.pin = base.pin
         txn.pin.holders += 1
         self.history.begin_private(edit)

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from pyresched._core.ids cimport Key
-from pyresched._core.jobreader cimport Reader
+from pyresched._core.jobreader cimport Reader, Snapshot
 from pyresched._core.values cimport Job
 from pyresched._core.versions cimport Edit
 
@@ -11,6 +11,7 @@ from pyresched._core.versions cimport Edit
 cdef class Txn(Reader):
     cdef Edit edit           # None after the end
     cdef readonly bint dry
+    cdef readonly Snapshot base  # of a dry run while it is open
     cdef bint busy           # a change is under way, and may not be changed
 
     cdef void end(self) noexcept

@@ -115,6 +115,7 @@ cdef class Txn(Reader):
         self.leave_walks()
         index.history.abort(edit)
         if self.dry:
+            self.base = None
             index.history.unpin(self.pin)
             self.pin = NULL
         elif index.spare is None:

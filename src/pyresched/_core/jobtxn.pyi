@@ -4,7 +4,7 @@ from typing import Self
 
 from typing_extensions import disjoint_base
 
-from pyresched._core.jobreader import Reader
+from pyresched._core.jobreader import Reader, Snapshot
 from pyresched._core.values import Job
 
 @disjoint_base
@@ -18,6 +18,9 @@ class Txn(Reader):
     @property
     def dry(self) -> bool:
         """Whether its end publishes nothing."""
+    @property
+    def base(self) -> Snapshot | None:
+        """What an open dry run is over; else None."""
     @property
     def closed(self) -> bool:
         """Whether it has ended."""

@@ -28,7 +28,7 @@ class DryRun(Txn):
 
     __slots__ = ("_base", "_gangs", "_queues", "_watched", "_writes")
 
-    _base: Snapshot | None
+    _base: Snapshot | None  # once left, if it depends on a queue
     _watched: dict[str, Job | None]  # by id, as they were; None: there was none
     _gangs: list[tuple[str, str]]
     _queues: list[tuple[str, str | None]]
@@ -37,9 +37,8 @@ class DryRun(Txn):
     @classmethod
     def over(cls, store: JobStore) -> Self:
         """One over the version of now."""
-        base = store.snapshot()
-        self = store.overlay(base, cls)
-        self._base = base
+        self = store.overlay(store.snapshot(), cls)
+        self._base = None
         self._watched = {}
         self._gangs = []
         self._queues = []
@@ -59,8 +58,8 @@ class DryRun(Txn):
         not what else is in them. What was only read, and not named here, may change.
         Raises TypeError or ValueError for what cannot be an id, a gang or a queue.
         """
-        base = self._base
-        if self.closed or base is None:
+        base = self.base
+        if base is None:
             raise TxnClosed("the dry run has ended; say before its end what it depends on")
         if isinstance(ids, str):
             raise TypeError(f"ids is several ids, got the one str {ids!r}; write [{ids!r}]")
@@ -79,11 +78,11 @@ class DryRun(Txn):
 
     def commit(self) -> int:
         """Leave it and keep what it wrote, for `JobDb.apply`. The version that it was over."""
-        writes = None if self._base is None else self.diff(self._base).pairs()
+        base = self.base
+        writes = None if base is None else self.diff(base).pairs()
         version = super().commit()
         self._writes = writes
-        if not self._queues:
-            self._base = None
+        self._base = base if self._queues else None
         return version
 
     def abort(self) -> None:
