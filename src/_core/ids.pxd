@@ -65,6 +65,11 @@ cdef class IdColumn:
 
 # `read_key` of what is no ULID, or no plain str.
 cdef int read_any_key(const Column *column, object id_, Key *key) except -1
+# The same without the hash, which needs a column's seed.
+cdef int read_form(object id_, Key *key) except -1
+# The same from bytes of ASCII, which must outlive the key. False: too long, empty or not ASCII.
+cdef bint read_bytes(const Column *column, const uint8_t *text, size_t size,
+                     Key *key) noexcept nogil
 # A slot of the edit's own that holds *key* and *value*; goes back if the edit aborts. Raises
 # MemoryError, TooManyJobs.
 cdef uint32_t take_slot(Column *column, EditLog *log, const Key *key,
@@ -79,6 +84,8 @@ cdef int compare_slots(const void *column, int64_t a, int64_t b) noexcept nogil
 cdef str slot_id(const Column *column, uint32_t slot)
 # Its UTF-8 bytes into *text*, which has room for 255; how many.
 cdef int slot_text(const Column *column, uint32_t slot, uint8_t *text) noexcept nogil
+# The same of a form other than KIND_HEAP; room for 36.
+cdef int form_text(uint8_t kind, uint64_t hi, uint64_t lo, uint8_t *text) noexcept nogil
 # *slots* in ascending order of id. Raises MemoryError.
 cdef int sort_slots(const Column *column, uint32_t *slots, size_t count) except -1 nogil
 
@@ -101,6 +108,15 @@ cdef inline uint32_t hash_words(const Column *column, uint8_t kind, uint64_t hi,
     sip_word(&state, hi)
     sip_word(&state, lo)
     return <uint32_t> sip_end(&state) & column.mask
+
+
+cdef inline void key_of_form(const Column *column, uint8_t kind, uint64_t hi, uint64_t lo,
+                             Key *key) noexcept nogil:
+    """The key of a form that `read_form` gave, KIND_HEAP excepted."""
+    key.kind = kind
+    key.hi = hi
+    key.lo = lo
+    key.hash = hash_words(column, kind, hi, lo)
 
 
 cdef inline int read_key(const Column *column, object id_, Key *key) except -1:

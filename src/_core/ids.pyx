@@ -100,10 +100,28 @@ cdef inline uint32_t hash_key(const Column *column, const Key *key) noexcept nog
     return hash_words(column, key.kind, key.hi, key.lo)
 
 
-cdef int read_any_key(const Column *column, object id_, Key *key) except -1:
+cdef inline void short_form(const uint8_t *text, size_t size, Key *key) noexcept nogil:
+    """The form of up to 16 bytes that are neither ULID nor UUID."""
+    cdef uint8_t padded[16]
+    memset(padded, 0, 16)
+    memcpy(padded, text, size)
+    key.hi = word_at(padded)
+    key.lo = word_at(padded + 8)
+    key.kind = <uint8_t> (KIND_INLINE + size)
+
+
+cdef inline void long_form(const uint8_t *text, size_t size, Key *key) noexcept nogil:
+    """The form of 17 to 255 bytes."""
+    key.hi = word_at(text)
+    key.lo = 0
+    key.kind = KIND_HEAP
+    key.text = text
+    key.size = <uint8_t> size
+
+
+cdef int read_form(object id_, Key *key) except -1:
     cdef const uint8_t *text
     cdef Py_ssize_t size = 0
-    cdef uint8_t padded[16]
     if not PyUnicode_Check(id_):
         raise TypeError(f"an id is a str, got {type(id_).__name__}")
     if is_ascii(id_):
@@ -115,26 +133,44 @@ cdef int read_any_key(const Column *column, object id_, Key *key) except -1:
         key.kind = KIND_ULID
     elif size == 36 and read_uuid(text, key):
         key.kind = KIND_UUID
-    elif size > MAX_ID_BYTES or size == 0:
-        if size == 0:
-            raise ValueError("an id must not be empty")
+    elif size == 0:
+        raise ValueError("an id must not be empty")
+    elif size > MAX_ID_BYTES:
         raise ValueError(
             f"an id has at most {MAX_ID_BYTES} bytes of UTF-8, got {size}: {id_[:32]!r}..."
         )
     elif size <= 16:
-        memset(padded, 0, 16)
-        memcpy(padded, text, size)
-        key.hi = word_at(padded)
-        key.lo = word_at(padded + 8)
-        key.kind = <uint8_t> (KIND_INLINE + size)
+        short_form(text, size, key)
     else:
-        key.hi = word_at(text)
-        key.lo = 0
-        key.kind = KIND_HEAP
-        key.text = text
-        key.size = <uint8_t> size
+        long_form(text, size, key)
+    return 0
+
+
+cdef int read_any_key(const Column *column, object id_, Key *key) except -1:
+    read_form(id_, key)
     key.hash = hash_key(column, key)
     return 0
+
+
+cdef bint read_bytes(const Column *column, const uint8_t *text, size_t size,
+                     Key *key) noexcept nogil:
+    cdef size_t i
+    if size == 26 and ulid(text, &key.hi, &key.lo):
+        key.kind = KIND_ULID
+    elif size == 36 and read_uuid(text, key):
+        key.kind = KIND_UUID
+    elif size > MAX_ID_BYTES or size == 0:
+        return False
+    else:
+        for i in range(size):
+            if text[i] >= 128:
+                return False
+        if size <= 16:
+            short_form(text, size, key)
+        else:
+            long_form(text, size, key)
+    key.hash = hash_key(column, key)
+    return True
 
 
 cdef inline size_t text_size(uint8_t size) noexcept nogil:
@@ -271,24 +307,20 @@ cdef inline void write_word(uint64_t word, uint8_t *text) noexcept nogil:
         text[i] = <uint8_t> (word >> (56 - 8 * i))
 
 
-cdef int slot_text(const Column *column, uint32_t slot, uint8_t *text) noexcept nogil:
-    cdef Entry *entry = entry_at(column, slot)
-    cdef int kind = <uint8_t> entry.tag
+cdef int form_text(uint8_t kind, uint64_t hi, uint64_t lo, uint8_t *text) noexcept nogil:
     cdef uint8_t padded[16]
     cdef uint64_t word
-    cdef Text *long_
     cdef int i, at
-    assert kind != KIND_FREE, "only a slot in use has an id"
     if kind == KIND_ULID:
-        word = entry.lo
+        word = lo
         for i in range(25, 13, -1):
             text[i] = CROCKFORD[word & 31]
             word >>= 5
-        word = entry.hi << 4 | entry.lo >> 60
+        word = hi << 4 | lo >> 60
         for i in range(13, 1, -1):
             text[i] = CROCKFORD[word & 31]
             word >>= 5
-        word = entry.hi >> 56
+        word = hi >> 56
         text[1] = CROCKFORD[word & 31]
         text[0] = CROCKFORD[word >> 5]
         return 26
@@ -298,18 +330,26 @@ cdef int slot_text(const Column *column, uint32_t slot, uint8_t *text) noexcept 
             if i == 8 or i == 12 or i == 16 or i == 20:
                 text[at] = c"-"
                 at += 1
-            word = entry.hi if i < 16 else entry.lo
+            word = hi if i < 16 else lo
             text[at] = HEX[(word >> (60 - 4 * (i & 15))) & 15]
             at += 1
         return 36
+    write_word(hi, padded)
+    write_word(lo, padded + 8)
+    memcpy(text, padded, kind - KIND_INLINE)
+    return kind - KIND_INLINE
+
+
+cdef int slot_text(const Column *column, uint32_t slot, uint8_t *text) noexcept nogil:
+    cdef Entry *entry = entry_at(column, slot)
+    cdef uint8_t kind = <uint8_t> entry.tag
+    cdef Text *long_
+    assert kind != KIND_FREE, "only a slot in use has an id"
     if kind == KIND_HEAP:
         long_ = <Text *> <size_t> entry.lo
         memcpy(text, long_.bytes, long_.size)
         return long_.size
-    write_word(entry.hi, padded)
-    write_word(entry.lo, padded + 8)
-    memcpy(text, padded, kind - KIND_INLINE)
-    return kind - KIND_INLINE
+    return form_text(kind, entry.hi, entry.lo, text)
 
 
 cdef str slot_id(const Column *column, uint32_t slot):

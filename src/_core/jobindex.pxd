@@ -1,12 +1,12 @@
 # cython: language_level=3
 # Rows by slot and every index over them, in versions. See docs/invariants.md.
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from pyresched._core.hamt cimport Hamt, Maps
 from pyresched._core.ids cimport Column, IdColumn
 from pyresched._core.ordered cimport Item, Tree, Trees
 from pyresched._core.pages cimport Paged, Pages
-from pyresched._core.values cimport Job
+from pyresched._core.records cimport Name, Record
 from pyresched._core.versions cimport Edit, EditLog, History
 
 cdef enum:
@@ -19,9 +19,8 @@ cdef enum:
 cdef struct Roots:
     Hamt ids           # job id -> slot
     Hamt runs          # run id -> slot of its own, whose value is that of the job
-    Paged rows         # slot -> Job
+    Paged rows         # slot -> Record
     Paged lanes        # number of (queue, pool) -> Tree of the queued jobs
-    Tree submitted     # every job
     Tree leased
     Tree unvalidated
     Tree backing_off
@@ -71,9 +70,9 @@ cdef int by_id(const void *column, int64_t a, int64_t b) noexcept nogil
 # Where the members of a gang stand together. Two gangs may share it: readers look twice.
 cdef int64_t gang_hash(const Column *column, str queue, str gang_id) except? -1
 # Where a job belongs. Raises InputError for its class, UnicodeEncodeError.
-cdef int place_of(JobIndex index, Job job, Place *place) except -1
-# Change the entries of every index from those of *old* to those of *new*, None: no job.
-cdef int move(JobIndex index, Roots *roots, EditLog *log, Job old, Job new,
+cdef int place_of(JobIndex index, const Record *job, Place *place) except -1
+# Change the entries of every index from those of *old* to those of *new*, NULL: no job.
+cdef int move(JobIndex index, Roots *roots, EditLog *log, const Record *old, const Record *new,
               uint32_t slot) except -1
 # Take *before* out if it *was* in, put *after* in if it *is_*.
 cdef int entry(JobIndex index, EditLog *log, Tree *tree, bint was, const Item *before,
@@ -81,8 +80,8 @@ cdef int entry(JobIndex index, EditLog *log, Tree *tree, bint was, const Item *b
 # One entry of a lane, of the runs.
 cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
                     const Place *place, uint32_t slot, bint link) except -1
-cdef int run_entry(JobIndex index, Roots *roots, EditLog *log, str run_id, uint32_t slot,
-                   bint link) except -1
+cdef int run_entry(JobIndex index, Roots *roots, EditLog *log, const Name *run, uint8_t kind,
+                   uint32_t slot, bint link) except -1
 
 
 cdef inline Item lane_item(const Place *place, uint32_t slot) noexcept nogil:

@@ -2,7 +2,8 @@
 """Every index over the jobs, and what keeps them in step with the rows.
 
 Owns INV-D1 to INV-D9 and INV-D15 (docs/invariants.md); relies on hamt, ordered and pages for
-structure and on versions for who sees what. A row is the `Job` itself, held once for all versions.
+structure and on versions for who sees what. A row leads to the job's record, which all versions
+share that have the job as it is there.
 """
 
 cimport cython
@@ -13,13 +14,16 @@ from libc.string cimport memcpy, memset
 from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, word_at
 from pyresched._core.hamt cimport hamt_free, hamt_put, hamt_remove, maps_init
 from pyresched._core.ids cimport (
-    NOWHERE, Column, IdColumn, Key, compare_slots, read_key, retire_slot, take_slot,
+    KIND_HEAP, KIND_INLINE, NOWHERE, Column, IdColumn, Key, compare_slots, form_text, retire_slot,
+    take_slot,
 )
 from pyresched._core.ordered cimport Item, Tree, tree_add, tree_free, tree_remove, trees_init
-from pyresched._core.pages cimport (
-    ObjectRow, objects_free, page_read, page_write, pages_free, pages_init,
+from pyresched._core.pages cimport page_read, page_write, pages_free, pages_init
+from pyresched._core.records cimport (
+    VALIDATED, Kind, Name, Record, RecordRow, RunPart, active_run, name_equal, name_key, name_text,
+    records_free,
 )
-from pyresched._core.values cimport BACKING_OFF, QUEUED, RUNNING, SUCCEEDED, Job, Run
+from pyresched._core.values cimport BACKING_OFF, NEVER, QUEUED, RUNNING, SUCCEEDED, Gang
 from pyresched._core.versions cimport EditLog, History
 
 
@@ -84,7 +88,7 @@ cdef class JobIndex:
         self.lane_names = []
         maps_init(&self.id_maps, &self.ids.column)
         maps_init(&self.run_maps, &self.runs.column)
-        pages_init(&self.row_pages, sizeof(ObjectRow))
+        pages_init(&self.row_pages, sizeof(RecordRow))
         pages_init(&self.lane_pages, sizeof(Tree))
         trees_init(&self.trees, by_id, &self.ids.column)
         history = History()
@@ -106,14 +110,13 @@ cdef class JobIndex:
                 tree = lane[0]
                 tree_free(&self.trees, &tree)
         pages_free(&self.lane_pages, &self.roots.lanes)
-        tree_free(&self.trees, &self.roots.submitted)
         tree_free(&self.trees, &self.roots.leased)
         tree_free(&self.trees, &self.roots.unvalidated)
         tree_free(&self.trees, &self.roots.backing_off)
         tree_free(&self.trees, &self.roots.gangs)
         hamt_free(&self.id_maps, &self.roots.ids)
         hamt_free(&self.run_maps, &self.roots.runs)
-        objects_free(&self.row_pages, &self.roots.rows)
+        records_free(&self.row_pages, &self.roots.rows)
 
     @property
     def version(self):
@@ -150,46 +153,58 @@ cdef class JobIndex:
         return 0
 
 
-cdef int place_of(JobIndex index, Job job, Place *place) except -1:
-    """Where *job* belongs. Raises InputError for its class, UnicodeEncodeError."""
+cdef int id_words(const Record *job, Place *place) except -1:
+    """The first 16 bytes of the id as two words that compare as the text does."""
+    cdef uint8_t text[36]
+    cdef const uint8_t *at
     cdef Py_ssize_t size = 0
-    cdef const uint8_t *text = <const uint8_t *> PyUnicode_AsUTF8AndSize(job.id, &size)
-    cdef uint8_t padded[16]
-    cdef Run run
-    if size < 16:
-        memset(padded, 0, 16)
-        memcpy(padded, text, size)
-        text = padded
+    if job.id_kind >= KIND_INLINE:
+        place.word0 = signed_word(job.id.hi)
+        place.word1 = signed_word(job.id.lo)
+        return 0
+    memset(text, 0, 16)
+    if job.id_kind == KIND_HEAP:
+        at = <const uint8_t *> PyUnicode_AsUTF8AndSize(
+            name_text(&job.id, job.id_kind), &size)
+        memcpy(text, at, min(size, 16))
+    else:
+        form_text(job.id_kind, job.id.hi, job.id.lo, text)
     place.word0 = signed_word(word_at(text))
     place.word1 = signed_word(word_at(text + 8))
+    return 0
+
+
+cdef int place_of(JobIndex index, const Record *job, Place *place) except -1:
+    """Where *job* belongs. Raises InputError for its class, UnicodeEncodeError."""
+    cdef Kind kind = <Kind> job.kind
+    id_words(job, place)
     place.submitted = job.submitted_at
     place.urgency = 0
-    place.eligible = job.eligible_ns
+    place.eligible = NEVER if job.cold == NULL else job.cold.eligible_at
     place.gang = 0
     place.marks = 0
-    if job.state_code == QUEUED:
-        rank = index.ranks.get(job.requirements.priority_class)
+    if job.state == QUEUED:
+        rank = index.ranks.get(kind.requirements.priority_class)
         place.urgency = <int64_t> rank << 32 | job.priority
         place.marks |= IN_LANES
-    elif job.state_code <= RUNNING:
-        run = job.active()
-        if run is not None:
+    elif job.state <= RUNNING:
+        if active_run(job) != NULL:
             place.marks |= IN_LEASED
-    elif job.state_code == BACKING_OFF:
+    elif job.state == BACKING_OFF:
         place.marks |= IN_BACKING_OFF
-    if not job.validated and job.state_code < SUCCEEDED:
+    if not job.flags & VALIDATED and job.state < SUCCEEDED:
         place.marks |= IN_UNVALIDATED
-    if job.gang is not None:
-        place.gang = gang_hash(&index.ids.column, job.queue, job.gang.id)
+    if job.cold != NULL and job.cold.gang != NULL:
+        place.gang = gang_hash(&index.ids.column, kind.queue, (<Gang> job.cold.gang).id)
         place.marks |= IN_GANGS
     return 0
 
 
-cdef int move(JobIndex index, Roots *roots, EditLog *log, Job old, Job new,
+cdef int move(JobIndex index, Roots *roots, EditLog *log, const Record *old, const Record *new,
               uint32_t slot) except -1:
     """Change the entries of every index from those of *old* to those of *new*.
 
-    None stands for no job. An index in which nothing differs is not touched.
+    NULL stands for no job. An index in which nothing differs is not touched.
     """
     cdef Place was, now_
     cdef Item before, after
@@ -197,16 +212,14 @@ cdef int move(JobIndex index, Roots *roots, EditLog *log, Job old, Job new,
     cdef bint same
     memset(&was, 0, sizeof(Place))
     memset(&now_, 0, sizeof(Place))
-    if old is not None:
+    if old != NULL:
         place_of(index, old, &was)
-    if new is not None:
+    if new != NULL:
         place_of(index, new, &now_)
     both = was.marks & now_.marks
-    same = old is not None and new is not None and was.submitted == now_.submitted
+    same = old != NULL and new != NULL and was.submitted == now_.submitted
     before = submit_item(&was, slot)
     after = submit_item(&now_, slot)
-    if not same:
-        entry(index, log, &roots.submitted, old is not None, &before, new is not None, &after)
     if not (same and both & IN_LEASED):
         entry(index, log, &roots.leased, was.marks & IN_LEASED, &before,
               now_.marks & IN_LEASED, &after)
@@ -225,7 +238,7 @@ cdef int move(JobIndex index, Roots *roots, EditLog *log, Job old, Job new,
               now_.marks & IN_GANGS, &after)
     if (was.marks | now_.marks) & IN_LANES:
         move_lanes(index, roots, log, old, &was, new, &now_, slot)
-    if (old is not None and old.runs) or (new is not None and new.runs):
+    if (old != NULL and old.cold != NULL) or (new != NULL and new.cold != NULL):
         move_runs(index, roots, log, old, new, slot)
     return 0
 
@@ -240,27 +253,30 @@ cdef int entry(JobIndex index, EditLog *log, Tree *tree, bint was, const Item *b
     return 0
 
 
-cdef int move_lanes(JobIndex index, Roots *roots, EditLog *log, Job old,
-                    const Place *was, Job new, const Place *now_, uint32_t slot) except -1:
+cdef int move_lanes(JobIndex index, Roots *roots, EditLog *log, const Record *old,
+                    const Place *was, const Record *new, const Place *now_,
+                    uint32_t slot) except -1:
     cdef bint left = was.marks & IN_LANES != 0
     cdef bint came = now_.marks & IN_LANES != 0
+    cdef Kind before = None if old == NULL else <Kind> old.kind
+    cdef Kind after = None if new == NULL else <Kind> new.kind
     cdef bint same = (
         left and came and was.urgency == now_.urgency and was.submitted == now_.submitted
-        and old.queue == new.queue)
-    if same and (old.pools is new.pools or old.pools == new.pools):
+        and before.queue == after.queue)
+    if same and (before is after or before.pools == after.pools):
         return 0
     if left:
-        for pool in old.pools:
-            if not (same and pool in new.pools):
-                lane_entry(index, roots, log, old.queue, pool, was, slot, False)
-        if not old.pools:
-            lane_entry(index, roots, log, old.queue, None, was, slot, False)
+        for pool in before.pools:
+            if not (same and pool in after.pools):
+                lane_entry(index, roots, log, before.queue, pool, was, slot, False)
+        if not before.pools:
+            lane_entry(index, roots, log, before.queue, None, was, slot, False)
     if came:
-        for pool in new.pools:
-            if not (same and pool in old.pools):
-                lane_entry(index, roots, log, new.queue, pool, now_, slot, True)
-        if not new.pools:
-            lane_entry(index, roots, log, new.queue, None, now_, slot, True)
+        for pool in after.pools:
+            if not (same and pool in before.pools):
+                lane_entry(index, roots, log, after.queue, pool, now_, slot, True)
+        if not after.pools:
+            lane_entry(index, roots, log, after.queue, None, now_, slot, True)
     return 0
 
 
@@ -272,29 +288,36 @@ cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, objec
     return entry(index, log, lane, not link, &item, link, &item)
 
 
-cdef int move_runs(JobIndex index, Roots *roots, EditLog *log, Job old, Job new,
-                   uint32_t slot) except -1:
-    cdef tuple was = () if old is None else old.runs
-    cdef tuple now_ = () if new is None else new.runs
-    cdef Py_ssize_t i, kept = 0
-    if was is now_:
+cdef int move_runs(JobIndex index, Roots *roots, EditLog *log, const Record *old,
+                   const Record *new, uint32_t slot) except -1:
+    cdef uint32_t was = 0 if old == NULL or old.cold == NULL else old.cold.run_count
+    cdef uint32_t now_ = 0 if new == NULL or new.cold == NULL else new.cold.run_count
+    cdef const RunPart *before = NULL
+    cdef const RunPart *after = NULL
+    cdef uint32_t i, kept = 0
+    if was:
+        before = old.cold.runs
+    if now_:
+        after = new.cold.runs
+    if before == after:
         return 0
     # Runs are added at the end and seldom go: what both begin with needs nothing.
-    while (kept < len(was) and kept < len(now_)
-            and (<Run> was[kept]).id == (<Run> now_[kept]).id):
+    while (kept < was and kept < now_
+            and name_equal(&(before + kept).id, (before + kept).id_kind,
+                           &(after + kept).id, (after + kept).id_kind)):
         kept += 1
-    for i in range(kept, len(was)):
-        run_entry(index, roots, log, (<Run> was[i]).id, slot, False)
-    for i in range(kept, len(now_)):
-        run_entry(index, roots, log, (<Run> now_[i]).id, slot, True)
+    for i in range(kept, was):
+        run_entry(index, roots, log, &(before + i).id, (before + i).id_kind, slot, False)
+    for i in range(kept, now_):
+        run_entry(index, roots, log, &(after + i).id, (after + i).id_kind, slot, True)
     return 0
 
 
-cdef int run_entry(JobIndex index, Roots *roots, EditLog *log, str run_id, uint32_t slot,
-                   bint link) except -1:
+cdef int run_entry(JobIndex index, Roots *roots, EditLog *log, const Name *run, uint8_t kind,
+                   uint32_t slot, bint link) except -1:
     cdef Key key
     cdef uint32_t at, before = NOWHERE
-    read_key(&index.runs.column, run_id, &key)
+    name_key(&index.runs.column, run, kind, &key)
     if link:
         at = take_slot(&index.runs.column, log, &key, slot)
         hamt_put(&index.run_maps, &roots.runs, log, &key, at, &before)

@@ -1,12 +1,12 @@
 # cython: language_level=3
 # One version of the jobs, its walks and diffs.
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from pyresched._core.jobindex cimport JobIndex, Roots
 from pyresched._core.ordered cimport Cursor, Item, Tree
-from pyresched._core.values cimport Job
+from pyresched._core.records cimport Record
 from pyresched._core.versions cimport Pin
+from pyresched._core.views cimport Job
 
 cdef enum:
     AHEAD = 16         # jobs that a walk fetches at a time
@@ -20,6 +20,7 @@ cdef class Reader:
     cdef void *walks         # the first of a transaction's own that are under way
 
     cdef int must_be_open(self) except -1
+    cdef const Record *record(self, uint32_t slot) noexcept
     cdef Job row(self, uint32_t slot)
     cdef const Tree *lane(self, object queue, object pool) except? NULL
     cdef Walk walk(self, const Tree *tree)
@@ -35,12 +36,12 @@ cdef class Walk:
     cdef const Item **heads
     cdef Py_ssize_t trees
     cdef int64_t last        # the walk ends above this first key
-    cdef PyObject *ahead[AHEAD]  # jobs of one tree fetched from memory together; borrowed
+    cdef uint32_t *slots     # instead of trees: what to walk, owned
+    cdef Py_ssize_t slot_at
+    cdef Py_ssize_t slot_count
+    cdef const Record *ahead[AHEAD]  # jobs of one tree fetched from memory together; borrowed
     cdef uint32_t ahead_at
     cdef uint32_t ahead_count
-    cdef uint32_t *sorted    # slots in an order of its own, instead of trees
-    cdef size_t sorted_at
-    cdef size_t sorted_count
     cdef list rest           # what was left when the transaction wrote, last first
     cdef bint listed
     cdef void *before        # the chain of `Reader.walks`; borrowed
@@ -50,6 +51,7 @@ cdef class Walk:
     cdef void add(self, const Tree *tree) noexcept
     cdef int sort_for_market(self, uint64_t count) except -1
     cdef void fetch(self) noexcept
+    cdef uint32_t next_slots(self, uint32_t *slots) noexcept
     cdef Job step(self)
     cdef Job merge_step(self)
     cdef int detach(self) except -1

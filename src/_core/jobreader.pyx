@@ -7,23 +7,28 @@ Owns INV-D10 and INV-D14 (docs/invariants.md); relies on jobindex, which it only
 from enum import Enum
 
 cimport cython
-from cpython.object cimport PyObject
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort
 
+from pyresched._core.batch cimport Texts
 from pyresched._core.bits cimport prefetch
 from pyresched._core.hamt cimport (
     Hamt, Maps, hamt_breaches, hamt_find, hamt_find_many, hamt_slots,
 )
-from pyresched._core.ids cimport NOWHERE, Key, entry_at, read_key, slot_id
-from pyresched._core.jobindex cimport BEFORE_ALL, BLOCK, JobIndex, by_id, gang_hash
+from pyresched._core.ids cimport (
+    NOWHERE, Key, entry_at, read_key, slot_id,
+)
+from pyresched._core.jobcolumns cimport column_fields, fill_column, sorted_slots
+from pyresched._core.jobindex cimport BEFORE_ALL, BLOCK, JobIndex, Roots, by_id, gang_hash
 from pyresched._core.ordered cimport (
     Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek, tree_breaches,
 )
-from pyresched._core.pages cimport ObjectRow, Pages, objects_get, page_read, pages_diff
-from pyresched._core.values cimport Job
+from pyresched._core.pages cimport Pages, page_read, pages_diff
+from pyresched._core.records cimport Record, RecordRow, record_at
+from pyresched._core.values cimport Gang
+from pyresched._core.views cimport Job, job_view
 
-from pyresched.errors import ReadOnly
+from pyresched.errors import InputError, ReadOnly
 
 
 class Order(Enum):
@@ -52,9 +57,12 @@ cdef class Reader:
     cdef int must_be_open(self) except -1:
         return 0
 
+    cdef const Record *record(self, uint32_t slot) noexcept:
+        return record_at(&self.index.row_pages, &self.roots.rows, slot)
+
     cdef Job row(self, uint32_t slot):
-        cdef PyObject *held = objects_get(&self.index.row_pages, &self.roots.rows, slot)
-        return None if held == NULL else <Job> held
+        cdef const Record *record = self.record(slot)
+        return None if record == NULL else job_view(record)
 
     cdef const Tree *lane(self, object queue, object pool) except? NULL:
         """The lane of *queue* and *pool*, NULL when there never was one."""
@@ -98,7 +106,7 @@ cdef class Reader:
             for i in range(count):
                 if slots[i] != NOWHERE:
                     row = page_read(&self.index.row_pages, &self.roots.rows, slots[i])
-                    prefetch((<const ObjectRow *> row).held)
+                    prefetch((<const RecordRow *> row).held)
             for i in range(count):
                 found.append(None if slots[i] == NOWHERE else self.row(slots[i]))
         return found
@@ -117,7 +125,14 @@ cdef class Reader:
         return <Py_ssize_t> self.roots.ids.count
 
     def __iter__(self):
-        return self.walk(&self.roots.submitted)
+        cdef Walk walk
+        self.must_be_open()
+        walk = Walk.__new__(Walk)
+        walk.reader = self
+        walk.start(0)
+        walk.slot_count = <Py_ssize_t> self.roots.ids.count
+        walk.slots = in_submit_order(self)
+        return walk
 
     def by_run(self, run_id):
         """The job that has the run *run_id*, ended runs included."""
@@ -146,7 +161,7 @@ cdef class Reader:
             if item == NULL or item.k0 != first.k0:
                 return members
             job = self.row(<uint32_t> item.value)
-            if job.gang.id == gang_id and job.queue == queue:
+            if (<Gang> job.record.cold.gang).id == gang_id and job.kind().queue == queue:
                 members.append(job)
 
     def leased(self):
@@ -242,6 +257,41 @@ cdef class Reader:
                    <void *> pairs)
         return diff_of(pairs)
 
+    def columns(self, *names, ids=None):
+        """A column of int64 by name for each of *names*."""
+        cdef JobIndex index = self.index
+        cdef Roots roots
+        cdef Py_ssize_t count = 0
+        cdef uint32_t *slots
+        cdef int field
+        cdef int64_t[::1] out
+        cdef dict columns = {}, fields = column_fields()
+        self.must_be_open()
+        for name in names:
+            if name not in fields:
+                raise InputError(f"no column {name!r}; there are: {', '.join(fields)}")
+        if ids is None:
+            count = <Py_ssize_t> self.roots.ids.count
+            slots = in_submit_order(self)
+        else:
+            slots = found_slots(self, ids, &count)
+        roots = self.roots
+        try:
+            for name in names:
+                columns[name] = memoryview(bytearray(8 * count)).cast("q")
+                if count == 0:
+                    continue
+                field = fields[name]
+                out = columns[name]
+                if self.changing:
+                    fill_column(&index.row_pages, &roots, slots, count, field, &out[0])
+                else:
+                    with nogil:
+                        fill_column(&index.row_pages, &roots, slots, count, field, &out[0])
+        finally:
+            free(slots)
+        return columns
+
     def contents(self):
         """Everything as stored, for checkers."""
         cdef JobIndex index = self.index
@@ -260,7 +310,6 @@ cdef class Reader:
             runs.append((slot_id(&index.runs.column, slot), owner))
         shape.extend(hamt_breaches(&index.id_maps, &self.roots.ids))
         shape.extend(hamt_breaches(&index.run_maps, &self.roots.runs))
-        shape.extend(tree_breaches(&index.trees, &self.roots.submitted))
         shape.extend(tree_breaches(&index.trees, &self.roots.leased))
         shape.extend(tree_breaches(&index.trees, &self.roots.unvalidated))
         shape.extend(tree_breaches(&index.trees, &self.roots.backing_off))
@@ -278,7 +327,7 @@ cdef class Reader:
                 for at in all_slots(&index.id_maps, &self.roots.ids)
             ],
             "runs": runs,
-            "submitted": all_items(&self.roots.submitted),
+            "submitted": submitted_slots(self),
             "leased": all_items(&self.roots.leased),
             "unvalidated": all_items(&self.roots.unvalidated),
             "backing_off": all_items(&self.roots.backing_off),
@@ -287,7 +336,6 @@ cdef class Reader:
             "counts": {
                 "ids": self.roots.ids.count,
                 "runs": self.roots.runs.count,
-                "submitted": self.roots.submitted.count,
                 "leased": self.roots.leased.count,
                 "unvalidated": self.roots.unvalidated.count,
                 "backing_off": self.roots.backing_off.count,
@@ -306,6 +354,67 @@ cdef class Reader:
             walk.start(1)
             walk.add(tree)
         return walk
+
+
+cdef uint32_t *found_slots(Reader reader, ids, Py_ssize_t *count) except NULL:
+    """The slot of each of *ids*, NOWHERE where there is none. To be freed by the caller."""
+    cdef JobIndex index = reader.index
+    cdef Texts texts = Texts(ids)
+    cdef Roots roots
+    cdef Key *keys
+    cdef uint32_t *slots
+    cdef Py_ssize_t i
+    count[0] = texts.count
+    keys = <Key *> malloc(max(1, texts.count) * sizeof(Key))
+    slots = <uint32_t *> malloc(max(1, texts.count) * sizeof(uint32_t))
+    try:
+        if keys == NULL or slots == NULL:
+            raise MemoryError
+        if texts.strs is not None:
+            for i in range(texts.count):
+                read_key(&index.ids.column, texts.strs[i], &keys[i])
+            roots = reader.roots
+        else:
+            roots = reader.roots
+            with nogil:
+                i = texts.keys(&index.ids.column, keys)
+            if i < texts.count:
+                raise InputError(f"ids[{i}] is empty, over 255 bytes or not ASCII")
+        if reader.changing:
+            reader.must_be_open()
+            hamt_find_many(&index.id_maps, &reader.roots.ids, keys, slots, texts.count)
+        else:
+            with nogil:
+                hamt_find_many(&index.id_maps, &roots.ids, keys, slots, texts.count)
+    except:  # noqa: E722
+        free(slots)
+        raise
+    finally:
+        free(keys)
+    return slots
+
+
+cdef uint32_t *in_submit_order(Reader reader) except NULL:
+    """The slots of all jobs by submit time, then id. To be freed by the caller."""
+    cdef JobIndex index = reader.index
+    cdef Roots roots = reader.roots
+    cdef uint32_t *slots
+    if reader.changing:  # another thread could change it meanwhile
+        slots = sorted_slots(&index.ids.column, &index.id_maps, &index.row_pages, &roots)
+    else:
+        with nogil:
+            slots = sorted_slots(&index.ids.column, &index.id_maps, &index.row_pages, &roots)
+    if slots == NULL:
+        raise MemoryError
+    return slots
+
+
+cdef list submitted_slots(Reader reader):
+    cdef uint32_t *slots = in_submit_order(reader)
+    try:
+        return [slots[i] for i in range(<Py_ssize_t> reader.roots.ids.count)]
+    finally:
+        free(slots)
 
 
 cdef list all_slots(const Maps *maps, const Hamt *map_):
@@ -366,7 +475,7 @@ cdef class Walk:
         self.leave()
         free(self.cursors)
         free(self.heads)
-        free(self.sorted)
+        free(self.slots)
 
     cdef int start(self, Py_ssize_t trees) except -1:
         """Room for *trees* trees; a transaction will tell before it changes one."""
@@ -405,8 +514,8 @@ cdef class Walk:
         cdef const void *ids = &self.reader.index.ids.column
         cdef size_t i, at = 0
         cdef Offer *offers = <Offer *> malloc(count * sizeof(Offer))
-        self.sorted = <uint32_t *> malloc(count * sizeof(uint32_t))
-        if offers == NULL or self.sorted == NULL:
+        self.slots = <uint32_t *> malloc(count * sizeof(uint32_t))
+        if offers == NULL or self.slots == NULL:
             free(offers)
             raise MemoryError
         for i in range(<size_t> self.trees):
@@ -420,48 +529,64 @@ cdef class Walk:
         for i in range(at):
             # Equal offers are one job, in several pools.
             if i == 0 or offers[i].item.value != offers[i - 1].item.value:
-                self.sorted[self.sorted_count] = <uint32_t> offers[i].item.value
-                self.sorted_count += 1
+                self.slots[self.slot_count] = <uint32_t> offers[i].item.value
+                self.slot_count += 1
         free(offers)
         self.trees = 0
         return 0
 
-    cdef void fetch(self) noexcept:
-        """The next jobs of one tree: their rows, then the jobs, so that the misses overlap."""
-        cdef const Pages *pages = &self.reader.index.row_pages
-        cdef const void *rows[AHEAD]
-        cdef const Item *head = self.heads[0]
-        cdef uint32_t i, count = 0
+    cdef uint32_t next_slots(self, uint32_t *slots) noexcept:
+        """Up to AHEAD slots from the one tree or the array."""
+        cdef uint32_t count = 0
+        cdef const Item *head
+        if self.slots != NULL:
+            while count < AHEAD and self.slot_at < self.slot_count:
+                slots[count] = self.slots[self.slot_at]
+                self.slot_at += 1
+                count += 1
+            return count
+        if self.trees == 0:
+            return 0
+        head = self.heads[0]
         while count < AHEAD and head != NULL and head.k0 <= self.last:
-            rows[count] = page_read(pages, &self.reader.roots.rows, <uint32_t> head.value)
-            prefetch(rows[count])
+            slots[count] = <uint32_t> head.value
             count += 1
             head = cursor_next(&self.cursors[0])
-        for i in range(count):
-            self.ahead[i] = NULL if rows[i] == NULL else (<const ObjectRow *> rows[i]).held
-            prefetch(self.ahead[i])
         self.heads[0] = head
+        return count
+
+    cdef void fetch(self) noexcept:
+        """The next jobs of one tree: their rows, then the records, so that the misses overlap."""
+        cdef const Pages *pages = &self.reader.index.row_pages
+        cdef uint32_t slots[AHEAD]
+        cdef const void *rows[AHEAD]
+        cdef uint32_t i, count = self.next_slots(slots)
+        for i in range(count):
+            rows[i] = page_read(pages, &self.reader.roots.rows, slots[i])
+            prefetch(rows[i])
+        for i in range(count):
+            self.ahead[i] = NULL if rows[i] == NULL else (<const RecordRow *> rows[i]).held
+            prefetch(self.ahead[i])
         self.ahead_at = 0
         self.ahead_count = count
 
     cdef Job step(self):
         """The next job, None at the end."""
-        cdef PyObject *job
+        cdef const Record *job
         if self.trees > 1:
             return self.merge_step()
-        if self.sorted_at < self.sorted_count:
-            self.sorted_at += 1
-            return self.reader.row(self.sorted[self.sorted_at - 1])
-        if self.ahead_at == self.ahead_count and self.trees:
+        if self.ahead_at == self.ahead_count and (self.trees or self.slots != NULL):
             self.fetch()
             if self.ahead_count == 0:
                 self.trees = 0
+                free(self.slots)
+                self.slots = NULL
                 self.leave()
         if self.ahead_at == self.ahead_count:
             return None
         job = self.ahead[self.ahead_at]
         self.ahead_at += 1
-        return None if job == NULL else <Job> job
+        return None if job == NULL else job_view(job)
 
     cdef Job merge_step(self):
         """The same for several trees."""
@@ -540,11 +665,12 @@ cdef inline bint below(const Trees *trees, const Item *a, const Item *b) noexcep
 
 cdef int note_difference(void *context, uint32_t row, const void *old, const void *new
                          ) except -1:
-    cdef PyObject *before = NULL if old == NULL else (<const ObjectRow *> old).held
-    cdef PyObject *after = NULL if new == NULL else (<const ObjectRow *> new).held
+    cdef const Record *before = NULL if old == NULL else (<const RecordRow *> old).held
+    cdef const Record *after = NULL if new == NULL else (<const RecordRow *> new).held
     if before != after:
         (<list> context).append((
-            None if before == NULL else <Job> before, None if after == NULL else <Job> after))
+            None if before == NULL else job_view(before),
+            None if after == NULL else job_view(after)))
     return 0
 
 

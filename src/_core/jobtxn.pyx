@@ -8,11 +8,11 @@ for what is read meanwhile.
 import warnings
 
 cimport cython
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from pyresched._core.hamt cimport hamt_find, hamt_find_many, hamt_put, hamt_remove
+from pyresched._core.batch cimport Batch, batch_of_columns, batch_of_jobs
+from pyresched._core.hamt cimport hamt_find, hamt_find_many, hamt_put, hamt_remove, hamt_warm
 from pyresched._core.ids cimport NOWHERE, Column, Key, entry_at, read_key, retire_slot, take_slot
 from pyresched._core.jobindex cimport (
     BLOCK, JobIndex, Place, backing_off_item, entry, gang_hash, gang_item, lane_entry, move,
@@ -20,14 +20,21 @@ from pyresched._core.jobindex cimport (
 )
 from pyresched._core.jobreader cimport Reader, Walk
 from pyresched._core.ordered cimport Item, Tree
-from pyresched._core.pages cimport objects_put
-from pyresched._core.values cimport BACKING_OFF, NEVER, QUEUED, SUCCEEDED, Job, Run
+from pyresched._core.records cimport (
+    Kind, Record, RunPart, name_equal, name_key, name_text, record_key, record_put,
+)
+from pyresched._core.values cimport BACKING_OFF, NEVER, QUEUED, SUCCEEDED, Gang
 from pyresched._core.versions cimport EDIT_OPEN, Edit
+from pyresched._core.views cimport Job
 
 from pyresched._core.values import JobState
 from pyresched.errors import (
     DuplicateId, IllegalTransition, InputError, RunBelongsToOtherJob, TooManyJobs, TxnClosed,
 )
+
+cdef enum:
+    AHEAD = 32              # keys whose nodes are fetched ahead of their change
+    OUT_OF_REACH = 20_000   # ids: a smaller map is in the cache anyway
 
 cdef tuple STATES = tuple([state.name.lower() for state in JobState])
 
@@ -146,43 +153,78 @@ cdef class Txn(Reader):
         self.begin_change()
         self.busy = True
         try:
-            read_key(&self.index.ids.column, job.id, &key)
+            record_key(&self.index.ids.column, job.record, &key)
             slot = hamt_find(&self.index.id_maps, &self.roots.ids, &key)
             if slot == NOWHERE:
                 self.must_have_room(1)
-            self.vet(job, slot, None)
-            self.put(job, slot)
+            self.vet(job.record, slot, None)
+            self.put(job.record, slot, &key)
         finally:
             self.busy = False
 
     def upsert_many(self, jobs):
         """Put each of *jobs* in place of what is under its id, all or none."""
-        cdef list batch = one_of_each(list(jobs))
+        cdef Batch batch = batch_of_jobs(jobs)
+        self.begin_change()
+        self.put_all(batch)
+
+    def upsert_columns(self, *, ids, submitted_at, queue, requirements, priority=0, gang=None,
+                       job_set="", pools=("default",), job_type="batch", policy=None,
+                       bint validated=False, payload=None):
+        """Put a new queued job of version 1 for each row of these columns, all or none.
+
+        *ids*: a list of str, a buffer of bytes of fixed width (NumPy 'S26') or an Arrow string
+        column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer. Every
+        other: one value for all rows, or a pair of an int32 buffer of codes and the values that
+        they stand for (a dictionary-encoded column); the code -1 is no *gang*. *payload*: None or
+        a list. How many jobs were put. Raises InputError that names column and row, else as
+        `upsert_many` does.
+        """
+        cdef Batch batch
+        self.must_be_open()
+        batch = batch_of_columns(
+            &self.index.ids.column, ids, submitted_at, queue, requirements, priority, gang,
+            job_set, pools, job_type, policy, validated, payload)
+        self.begin_change()
+        self.put_all(batch)
+        return batch.count
+
+    cdef int put_all(self, Batch batch) except -1:
+        cdef JobIndex index = self.index
         cdef dict new_runs = {}
         cdef Key keys[BLOCK]
         cdef uint32_t *slots = NULL
         cdef Py_ssize_t first, i, count
         cdef uint64_t new = 0
-        self.begin_change()
-        slots = <uint32_t *> malloc(max(1, len(batch)) * sizeof(uint32_t))
+        if batch.count == 0:
+            return 0
+        slots = <uint32_t *> malloc(batch.count * sizeof(uint32_t))
         if slots == NULL:
             raise MemoryError
         self.busy = True
         try:
-            for first in range(0, len(batch), BLOCK):
-                count = min(<Py_ssize_t> BLOCK, len(batch) - first)
+            batch.distinct(&index.ids.column)
+            for first in range(0, batch.count, BLOCK):
+                count = min(<Py_ssize_t> BLOCK, batch.count - first)
                 for i in range(count):
-                    read_key(&self.index.ids.column, (<Job> batch[first + i]).id, &keys[i])
-                hamt_find_many(&self.index.id_maps, &self.roots.ids, keys, slots + first, count)
+                    record_key(&index.ids.column, batch.records[first + i], &keys[i])
+                hamt_find_many(&index.id_maps, &self.roots.ids, keys, slots + first, count)
                 for i in range(count):
                     new += slots[first + i] == NOWHERE
-                    self.vet(<Job> batch[first + i], slots[first + i], new_runs)
+                    self.vet(batch.records[first + i], slots[first + i], new_runs)
             self.must_have_room(new)
-            for i in range(len(batch)):
-                self.put(<Job> batch[i], slots[i])
+            for first in range(0, batch.count, AHEAD):
+                count = min(<Py_ssize_t> AHEAD, batch.count - first)
+                for i in range(count):
+                    record_key(&index.ids.column, batch.records[first + i], &keys[i])
+                if self.roots.ids.count > OUT_OF_REACH:
+                    hamt_warm(&index.id_maps, &self.roots.ids, keys, count)
+                for i in range(count):
+                    self.put(batch.records[first + i], slots[first + i], &keys[i])
         finally:
             self.busy = False
             free(slots)
+        return 0
 
     def delete_many(self, ids):
         """Remove the jobs of *ids*, all or none. How many there were."""
@@ -213,88 +255,90 @@ cdef class Txn(Reader):
                 "delete jobs that ended")
         return 0
 
-    cdef int vet(self, Job job, uint32_t slot, dict new_runs) except -1:
+    cdef int vet(self, const Record *job, uint32_t slot, dict new_runs) except -1:
         """Raise for whatever `put` would stumble over. Changes nothing.
 
         *new_runs* are those of the batch so far, by id; None for a batch of one.
         """
         cdef JobIndex index = self.index
-        cdef Job old = None if slot == NOWHERE else self.row(slot)
-        if job.requirements.priority_class not in index.ranks:
+        cdef const Record *old = NULL if slot == NOWHERE else self.record(slot)
+        cdef Kind kind = <Kind> job.kind
+        if kind.requirements.priority_class not in index.ranks:
             raise InputError(
-                f"job {job.id!r}: no priority class {job.requirements.priority_class!r}; "
+                f"job {id_of(job)!r}: no priority class {kind.requirements.priority_class!r}; "
                 f"known: {', '.join(sorted(index.ranks))}")
-        for pool in job.pools:
-            if type(pool) is not str:
-                raise TypeError(f"job {job.id!r}: a pool is a str, got {pool!r}")
-        if job.state_code == BACKING_OFF and job.eligible_ns == NEVER:
-            raise InputError(f"job {job.id!r} is backing off without eligible_at; set it")
-        if job.gang is not None:
-            gang_hash(&index.ids.column, job.queue, job.gang.id)
-        if old is not None and not index.moves[old.state_code] >> job.state_code & 1:
+        if job.state == BACKING_OFF and (job.cold == NULL or job.cold.eligible_at == NEVER):
+            raise InputError(f"job {id_of(job)!r} is backing off without eligible_at; set it")
+        if job.cold != NULL and job.cold.gang != NULL:
+            gang_hash(&index.ids.column, kind.queue, (<Gang> job.cold.gang).id)
+        if old != NULL and not index.moves[old.state] >> job.state & 1:
             # Who hands on the newest versions only may skip states, but none follows an end.
-            if old.state_code >= SUCCEEDED or job.version <= old.version + 1:
+            if old.state >= SUCCEEDED or job.version <= <int64_t> old.version + 1:
                 raise IllegalTransition(
-                    f"job {job.id!r} is {STATES[old.state_code]} and cannot become "
-                    f"{STATES[job.state_code]}")
-        if job.runs and (old is None or old.runs is not job.runs):
+                    f"job {id_of(job)!r} is {STATES[old.state]} and cannot become "
+                    f"{STATES[job.state]}")
+        if job.cold != NULL and job.cold.run_count and (old == NULL or old.cold != job.cold):
             self.vet_runs(job, old, slot, new_runs)
-        if job.state_code == QUEUED:
-            for pool in job.pools:
-                index.lane_number(job.queue, pool)
-            if not job.pools:
-                index.lane_number(job.queue, None)
+        if job.state == QUEUED:
+            for pool in kind.pools:
+                index.lane_number(kind.queue, pool)
+            if not kind.pools:
+                index.lane_number(kind.queue, None)
         return 0
 
-    cdef int vet_runs(self, Job job, Job old, uint32_t slot, dict new_runs) except -1:
+    cdef int vet_runs(self, const Record *job, const Record *old, uint32_t slot,
+                      dict new_runs) except -1:
         """Raise for a run that another job has, or that this one has twice."""
         cdef JobIndex index = self.index
-        cdef Py_ssize_t i, j, known = 0 if old is None else len(old.runs)
+        cdef uint32_t i, j, known = 0 if old == NULL or old.cold == NULL else old.cold.run_count
         cdef Key key
         cdef uint32_t at
-        cdef Job owner
-        for i in range(len(job.runs)):
-            if type(job.runs[i]) is not Run:
-                raise TypeError(f"job {job.id!r}: a run is a Run, got {job.runs[i]!r}")
-        for i in range(len(job.runs)):
-            run_id = (<Run> job.runs[i]).id
+        cdef int64_t owner
+        cdef const RunPart *run
+        cdef const RunPart *other
+        for i in range(job.cold.run_count):
+            run = job.cold.runs + i
             for j in range(i):
-                if (<Run> job.runs[j]).id == run_id:
-                    raise DuplicateId(f"job {job.id!r} has run {run_id!r} twice")
-            if i < known and (<Run> old.runs[i]).id == run_id:
-                continue
-            read_key(&index.runs.column, run_id, &key)
+                other = job.cold.runs + j
+                if name_equal(&other.id, other.id_kind, &run.id, run.id_kind):
+                    raise DuplicateId(
+                        f"job {id_of(job)!r} has run {name_text(&run.id, run.id_kind)!r} twice")
+            if i < known:
+                other = old.cold.runs + i
+                if name_equal(&other.id, other.id_kind, &run.id, run.id_kind):
+                    continue
+            name_key(&index.runs.column, &run.id, run.id_kind, &key)
             at = hamt_find(&index.run_maps, &self.roots.runs, &key)
             if at != NOWHERE:
-                owner = self.row(<uint32_t> entry_at(&index.runs.column, at).value)
-                if owner.id != job.id:
+                owner = entry_at(&index.runs.column, at).value
+                if owner != slot:
                     raise RunBelongsToOtherJob(
-                        f"run {run_id!r} of job {job.id!r} belongs to job {owner.id!r}")
+                        f"run {name_text(&run.id, run.id_kind)!r} of job {id_of(job)!r} belongs "
+                        f"to job {id_of(self.record(<uint32_t> owner))!r}")
             elif new_runs is not None:
-                taken = new_runs.setdefault(run_id, job.id)
-                if taken != job.id:
+                run_id = name_text(&run.id, run.id_kind)
+                taken = new_runs.setdefault(run_id, id_of(job))
+                if taken != id_of(job):
                     raise RunBelongsToOtherJob(
-                        f"run {run_id!r} is of job {taken!r} and of job {job.id!r} in one batch")
+                        f"run {run_id!r} is of job {taken!r} and of job {id_of(job)!r} in one "
+                        "batch")
         return 0
 
-    cdef int put(self, Job job, uint32_t slot) except -1:
+    cdef int put(self, const Record *job, uint32_t slot, const Key *key) except -1:
         """Write a job that `vet` has passed. Out of memory, the transaction ends."""
         cdef JobIndex index = self.index
-        cdef Key key
         cdef uint32_t before = NOWHERE
-        cdef Job old = None
+        cdef const Record *old = NULL
         try:
             if slot == NOWHERE:
-                read_key(&index.ids.column, job.id, &key)
-                slot = take_slot(&index.ids.column, &self.edit.log, &key, 0)
-                hamt_put(&index.id_maps, &self.roots.ids, &self.edit.log, &key, slot, &before)
+                slot = take_slot(&index.ids.column, &self.edit.log, key, 0)
+                hamt_put(&index.id_maps, &self.roots.ids, &self.edit.log, key, slot, &before)
             else:
-                old = self.row(slot)
-                if old is job:
+                old = self.record(slot)
+                if old == job:
                     return 0
             move(index, &self.roots, &self.edit.log, old, job, slot)
-            objects_put(
-                &index.row_pages, &self.roots.rows, &self.edit.log, slot, <PyObject *> job)
+            record_put(&index.row_pages, &self.roots.rows, &self.edit.log, slot, job)
         except BaseException:
             # Half of it may be in; nothing of the transaction may stay.
             self.end()
@@ -305,11 +349,10 @@ cdef class Txn(Reader):
         """Take the job at *slot* out of everything. Out of memory, the transaction ends."""
         cdef JobIndex index = self.index
         cdef uint32_t before = NOWHERE
-        cdef Job old = self.row(slot)
         try:
-            move(index, &self.roots, &self.edit.log, old, None, slot)
+            move(index, &self.roots, &self.edit.log, self.record(slot), NULL, slot)
             hamt_remove(&index.id_maps, &self.roots.ids, &self.edit.log, key, &before)
-            objects_put(&index.row_pages, &self.roots.rows, &self.edit.log, slot, NULL)
+            record_put(&index.row_pages, &self.roots.rows, &self.edit.log, slot, NULL)
             retire_slot(&index.ids.column, &self.edit.log, slot)
         except BaseException:
             self.end()
@@ -323,21 +366,23 @@ cdef class Txn(Reader):
         cdef Place place
         cdef Item item
         cdef Tree *tree
-        cdef uint32_t slot, before = NOWHERE
+        cdef const RunPart *run
+        cdef uint32_t slot, i, before = NOWHERE
         self.begin_change()
-        read_key(&index.ids.column, job.id, &key)
+        record_key(&index.ids.column, job.record, &key)
         slot = hamt_find(&index.id_maps, &self.roots.ids, &key)
         if slot == NOWHERE:
             raise KeyError(job.id)
-        place_of(index, job, &place)
+        place_of(index, job.record, &place)
         if name == "ids":
             hamt_remove(&index.id_maps, &self.roots.ids, &self.edit.log, &key, &before)
         elif name == "rows":
-            objects_put(&index.row_pages, &self.roots.rows, &self.edit.log, slot,
-                        <PyObject *> job if link else NULL)
+            record_put(&index.row_pages, &self.roots.rows, &self.edit.log, slot,
+                       job.record if link else NULL)
         elif name == "runs":
-            for run in job.runs:
-                run_entry(index, &self.roots, &self.edit.log, (<Run> run).id, slot, link)
+            for i in range(0 if job.record.cold == NULL else job.record.cold.run_count):
+                run = job.record.cold.runs + i
+                run_entry(index, &self.roots, &self.edit.log, &run.id, run.id_kind, slot, link)
         elif name == "lanes":
             place.urgency = <int64_t> index.ranks[job.requirements.priority_class] << 32
             place.urgency |= job.priority
@@ -345,9 +390,7 @@ cdef class Txn(Reader):
                 lane_entry(index, &self.roots, &self.edit.log, job.queue, pool, &place, slot, link)
         else:
             item = submit_item(&place, slot)
-            if name == "submitted":
-                tree = &self.roots.submitted
-            elif name == "leased":
+            if name == "leased":
                 tree = &self.roots.leased
             elif name == "unvalidated":
                 tree = &self.roots.unvalidated
@@ -362,19 +405,5 @@ cdef class Txn(Reader):
             entry(index, &self.edit.log, tree, not link, &item, link, &item)
 
 
-cdef list one_of_each(list jobs):
-    """*jobs* without repetitions. Raises TypeError for what is no job, DuplicateId."""
-    cdef dict seen
-    for job in jobs:
-        if type(job) is not Job:
-            raise TypeError(f"a job is a Job, got {type(job).__name__}")
-    if len(jobs) < 2:
-        return jobs
-    seen = {(<Job> job).id: job for job in jobs}
-    if len(seen) == len(jobs):
-        return jobs
-    for job in jobs:
-        if seen.setdefault((<Job> job).id, job) != job:
-            raise DuplicateId(
-                f"job {(<Job> job).id!r} is in one batch twice with different content")
-    return list(seen.values())
+cdef str id_of(const Record *job):
+    return name_text(&job.id, job.id_kind)

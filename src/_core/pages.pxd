@@ -1,6 +1,5 @@
 # cython: language_level=3
 # Persistent arrays of fixed-size rows: copy-on-write pages under a radix. See docs/hamt.md.
-from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t, uint64_t
 
 from pyresched._core.versions cimport EditLog, Meter
@@ -25,10 +24,8 @@ cdef struct Paged:
 # Called for each row that differs; NULL stands for a row whose page one side lacks.
 ctypedef int (*RowVisitor)(void *context, uint32_t row, const void *old, const void *new) except -1
 
-# A row of objects: the reference counts for the versions from `birth` on, until it is replaced.
-cdef struct ObjectRow:
-    PyObject *held
-    uint64_t birth
+# Called for each row of each page that was ever written.
+ctypedef int (*EachRow)(void *context, uint32_t row, void *at) except -1
 
 cdef void pages_init(Pages *pages, uint32_t row_size) noexcept nogil
 # The row, or NULL when its page was never written; read only.
@@ -42,10 +39,6 @@ cdef int pages_diff(const Pages *pages, const Paged *old, const Paged *new,
 cdef void pages_measure(const Pages *pages, const Paged *array, Meter *meter) noexcept nogil
 # Give back every node of this version; its owner ends and nobody reads another.
 cdef void pages_free(Pages *pages, Paged *array) noexcept nogil
-
-# Rows of objects (row_size = sizeof(ObjectRow)). `objects_put` takes a reference of its own and
-# retires the old one; NULL empties the row. `objects_free` also gives up the references.
-cdef PyObject *objects_get(const Pages *pages, const Paged *array, uint32_t row) noexcept nogil
-cdef int objects_put(Pages *pages, Paged *array, EditLog *log, uint32_t row,
-                     PyObject *held) except -1
-cdef void objects_free(Pages *pages, Paged *array) noexcept
+# Each row in ascending order, empty ones too.
+cdef int pages_each(const Pages *pages, const Paged *array, EachRow visit,
+                    void *context) except -1

@@ -5,14 +5,11 @@ Owns its nodes through the edit that made them (see versions). A write copies th
 directories above it once in an edit; a reader of a pinned version takes no lock.
 """
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from pyresched._core.versions cimport (
-    EditLog, Meter, Node, add_fresh, add_retired, drop_node, make_room, new_node, out_of_memory,
-    release,
+    EditLog, Meter, Node, drop_node, make_room, new_node, out_of_memory, release,
 )
 
 #      Paged {root, height 2}
@@ -209,52 +206,38 @@ cdef void pages_measure(const Pages *pages, const Paged *array, Meter *meter) no
     measure_node(pages, array.root, array.height, meter)
 
 
-cdef void free_node(Pages *pages, void *node, uint32_t height, bint objects) noexcept nogil:
+cdef void free_node(Pages *pages, void *node, uint32_t height) noexcept nogil:
     cdef uint32_t i
     if node == NULL:
         return
     if height == 0:
-        if objects:
-            with gil:
-                for i in range(PAGE_ROWS):
-                    Py_XDECREF((<ObjectRow *> rows_of(node))[i].held)
         reclaim_page(pages, <uint64_t> <size_t> node)
         return
     for i in range(RADIX_WAYS):
-        free_node(pages, (<Directory *> node).child[i], height - 1, objects)
+        free_node(pages, (<Directory *> node).child[i], height - 1)
     reclaim_directory(pages, <uint64_t> <size_t> node)
 
 
 cdef void pages_free(Pages *pages, Paged *array) noexcept nogil:
-    free_node(pages, array.root, array.height, False)
+    free_node(pages, array.root, array.height)
     memset(array, 0, sizeof(Paged))
 
 
-cdef void objects_free(Pages *pages, Paged *array) noexcept:
-    cdef Paged gone = array[0]
-    # What a reference frees may look at the array: it is empty by then.
-    memset(array, 0, sizeof(Paged))
-    free_node(pages, gone.root, gone.height, True)
-
-
-cdef void reclaim_object(void *owner, uint64_t what) noexcept:
-    Py_XDECREF(<PyObject *> <size_t> what)
-
-
-cdef PyObject *objects_get(const Pages *pages, const Paged *array, uint32_t row) noexcept nogil:
-    cdef const ObjectRow *found = <const ObjectRow *> page_read(pages, array, row)
-    return NULL if found == NULL else found.held
-
-
-cdef int objects_put(Pages *pages, Paged *array, EditLog *log, uint32_t row,
-                     PyObject *held) except -1:
-    cdef ObjectRow *found = <ObjectRow *> page_write(pages, array, log, row)
-    make_room(log, 1)
-    if found.held != NULL:
-        add_retired(log, reclaim_object, NULL, <uint64_t> <size_t> found.held, found.birth)
-    if held != NULL:
-        Py_XINCREF(held)
-        add_fresh(log, reclaim_object, NULL, <uint64_t> <size_t> held)
-    found.held = held
-    found.birth = log.stamp
+cdef int each_row(const Pages *pages, void *node, uint32_t height, uint32_t first, EachRow visit,
+                  void *context) except -1:
+    cdef uint32_t i
+    if node == NULL:
+        return 0
+    if height == 0:
+        for i in range(PAGE_ROWS):
+            visit(context, first + i, rows_of(node) + <size_t> i * pages.row_size)
+        return 0
+    for i in range(RADIX_WAYS):
+        each_row(pages, (<Directory *> node).child[i], height - 1,
+                 first + (i << (PAGE_BITS + RADIX_BITS * (height - 1))), visit, context)
     return 0
+
+
+cdef int pages_each(const Pages *pages, const Paged *array, EachRow visit,
+                    void *context) except -1:
+    return each_row(pages, array.root, array.height, 0, visit, context)

@@ -3,7 +3,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from pyresched._core.drf cimport DominantResourceFairness
 from pyresched._core.nodeindex cimport NodeTable
-from pyresched._core.values cimport Gang, Job, Requirements
+from pyresched._core.values cimport Gang, Requirements
+from pyresched._core.views cimport Job
 
 # Why a job got no node; `CODES` names these, in this order.
 cdef enum Code:

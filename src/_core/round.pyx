@@ -20,7 +20,9 @@ from libc.string cimport memset
 from pyresched._core.drf cimport DominantResourceFairness
 from pyresched._core.nodeindex cimport NOWHERE, NodeTable
 from pyresched._core.resources cimport ResourceVector, saturating_add, saturating_sub, vector_of
-from pyresched._core.values cimport SUCCEEDED, Gang, Job, Requirements, Run
+from pyresched._core.records cimport RunPart, active_run
+from pyresched._core.values cimport SUCCEEDED, Gang, Requirements
+from pyresched._core.views cimport Job
 
 from pyresched.errors import InputError
 
@@ -51,7 +53,7 @@ cdef class QueuedGang:
     """The queued members of a gang in one lane, by their positions."""
 
     def __cinit__(self, Job first not None, Py_ssize_t position, int32_t shape):
-        self.gang = first.gang
+        self.gang = first.membership()
         self.first = first
         self.positions = []
         self.last = position
@@ -138,7 +140,7 @@ cdef class Refused:
         for lane in self.lanes:
             for i in range(lane.count):
                 if lane.verdicts[i] >= 0:
-                    items.append(((<Job> lane.jobs[i]).id, lane.verdicts[i]))
+                    items.append(((<Job> lane.jobs[i]).name(), lane.verdicts[i]))
         return items
 
 
@@ -208,7 +210,7 @@ cdef class RoundWalk:
         lane.open = True
         for i in range(lane.count):
             job = <Job?> jobs[i]
-            shape = self.shape_of(job.requirements)
+            shape = self.shape_of(job.kind().requirements)
             lane.shapes[i] = shape
             if shape == NOWHERE:
                 lane.verdicts[i] = self.new_reason(INVALID_REQUEST, NOWHERE, 0, 0)
@@ -216,7 +218,7 @@ cdef class RoundWalk:
             request = self.table.requests + shape * self.width
             for r in range(self.width):
                 lane.waiting[r] = saturating_add(lane.waiting[r], request[r])
-            if job.gang is not None:
+            if job.membership() is not None:
                 self.muster(lane, i, job, shape)
         lane.looked_at = lane.count
         if 0 < self.lookback < lane.count:
@@ -228,25 +230,25 @@ cdef class RoundWalk:
     def add_running(self, jobs, str pool not None):
         """Count what the runs of *jobs* in *pool* hold, for the queues that were added."""
         cdef Job job
-        cdef Run run
+        cdef const RunPart *run
         cdef Lane lane
         cdef ResourceVector amounts
         cdef Py_ssize_t r
         for each in jobs:
             job = <Job?> each
-            run = job.active()
-            if run is None or run.pool != pool:
+            run = active_run(job.record)
+            if run == NULL or <str> run.pool != pool:
                 continue
-            found = self.lane_by_queue.get(job.queue)
+            found = self.lane_by_queue.get(job.kind().queue)
             if found is None:
                 continue
             lane = <Lane> found
-            amounts = job.requirements.resources
+            amounts = job.kind().requirements.resources
             if amounts.width != self.width:
                 continue
             for r in range(self.width):
                 lane.held[r] = saturating_add(lane.held[r], amounts.amounts[r])
-            class_ = self.classes.get(job.requirements.priority_class)
+            class_ = self.classes.get(job.kind().requirements.priority_class)
             if class_ is not None and (<tuple> class_)[1]:
                 lane.preemptible.append(job)
         for lane in self.lanes:
@@ -314,7 +316,7 @@ cdef class RoundWalk:
         """Count the job at *position* with the other queued members of its gang."""
         cdef QueuedGang gang
         cdef Py_ssize_t i
-        cdef Gang declared = job.gang
+        cdef Gang declared = job.membership()
         if lane.gang_at == NULL:
             lane.gang_at = <int32_t *> malloc(lane.count * sizeof(int32_t))
             if lane.gang_at == NULL:
@@ -353,7 +355,7 @@ cdef class RoundWalk:
                 if not agree(gang.first, member):
                     gang.malformed = True
             for each in everyone:
-                needed -= (<Job> each).state_code >= SUCCEEDED
+                needed -= (<Job> each).record.state >= SUCCEEDED
         if gang.malformed or queued > needed:
             gang.fault = self.new_reason(GANG_MALFORMED, NOWHERE, gang.gang.cardinality, queued)
         elif queued < needed:
@@ -555,12 +557,12 @@ cdef class RoundWalk:
         cdef int32_t index = lane.shapes[lane.head]
         cdef Shape *shape = &self.shapes[index]
         cdef Job job = <Job> lane.jobs[lane.head]
-        self.load_avoid(lane, [lane.head] if job.runs or job.tracker is not None else None)
+        self.load_avoid(lane, [lane.head] if job.has_past() else None)
         node = self.table.find_avoiding(
             index, 0, self.avoid, self.ranks, self.avoided, &row)
         if node != NOWHERE:
             self.table.bind_handle(
-                self.table.handle_of(job.id), index, node, shape.priority, shape.preemptible)
+                self.table.handle_of(job.name()), index, node, shape.priority, shape.preemptible)
             return self.settle(lane, lane.head, <str> self.table.node_ids[node], FREE)
         if (not shape.preemptible and self.room_maker is not None
                 and (self.freed == NULL or self.reaches_any(index))
@@ -583,7 +585,7 @@ cdef class RoundWalk:
         cdef list only = None
         for position in gang.order:
             job = <Job> lane.jobs[position]
-            has_past = has_past or job.runs or job.tracker is not None
+            has_past = has_past or job.has_past()
         self.load_avoid(lane, gang.order if has_past else None)
         self.most_members = NOWHERE
         if gang.gang.uniformity:
@@ -643,7 +645,7 @@ cdef class RoundWalk:
                     return False
                 nodes[k] = <int32_t> node
                 self.table.bind_handle(
-                    self.table.handle_of((<Job> lane.jobs[position]).id), index, node,
+                    self.table.handle_of((<Job> lane.jobs[position]).name()), index, node,
                     shape.priority, shape.preemptible)
             self.table.keep_attempt(mark)
             for k in range(size):
@@ -677,7 +679,7 @@ cdef class RoundWalk:
             lane.allocated[r] = saturating_add(lane.allocated[r], request[r])
         lane.verdicts[position] = PLACED
         self.placed.append(
-            ((<Job> lane.jobs[position]).id, node_id, self.shapes[shape].priority, method))
+            ((<Job> lane.jobs[position]).name(), node_id, self.shapes[shape].priority, method))
         return 0
 
     cdef int load_avoid(self, Lane lane, list positions) except -1:
@@ -902,7 +904,8 @@ cdef bint alike(Requirements one, Requirements other) except -1:
 cdef bint agree(Job one, Job other) except -1:
     """Whether two members of a gang say the same of it."""
     return (
-        one.gang == other.gang
-        and one.requirements.priority_class == other.requirements.priority_class
-        and one.pools == other.pools
+        one.membership() == other.membership()
+        and (one.kind().requirements.priority_class
+             == other.kind().requirements.priority_class)
+        and one.kind().pools == other.kind().pools
     )

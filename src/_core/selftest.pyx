@@ -9,6 +9,7 @@ import random
 import sys
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -27,8 +28,11 @@ from pyresched._core.ordered cimport (
     tree_free, tree_measure, tree_remove, trees_init,
 )
 from pyresched._core.pages cimport (
-    ObjectRow, Paged, Pages, objects_free, objects_get, objects_put, page_read, page_write,
+    Paged, Pages, page_read, page_write,
     pages_diff, pages_free, pages_init, pages_measure,
+)
+from pyresched._core.records cimport (
+    Record, RecordRow, record_at, record_drop, record_new, record_put, records_free,
 )
 from pyresched._core.resources cimport saturating_add, saturating_mul, saturating_sub
 from pyresched._core.versions cimport (
@@ -390,7 +394,7 @@ cdef class Store:
         self.trees.leaf_items = max(4, leaf)
         self.trees.inner_ways = max(4, leaf)
         pages_init(&self.pages, 16)
-        pages_init(&self.object_pages, sizeof(ObjectRow))
+        pages_init(&self.object_pages, sizeof(RecordRow))
         self.model = {}
 
     def __dealloc__(self):
@@ -398,7 +402,7 @@ cdef class Store:
         hamt_free(&self.maps, &self.map)
         tree_free(&self.trees, &self.tree)
         pages_free(&self.pages, &self.rows)
-        objects_free(&self.object_pages, &self.objects)
+        records_free(&self.object_pages, &self.objects)
 
 
 cdef struct Roots:
@@ -425,6 +429,18 @@ cdef Item item_of(int64_t rank, uint32_t slot):
     return item
 
 
+cdef int put_object(Store store, Roots *roots, Edit edit, uint32_t slot, object held) except -1:
+    """A row that holds a record of *held* alone."""
+    cdef Record *record = record_new()
+    Py_INCREF(held)
+    record.payload = <PyObject *> held
+    try:
+        record_put(&store.object_pages, &roots.objects, &edit.log, slot, record)
+    finally:
+        record_drop(record)
+    return 0
+
+
 cdef int put(Store store, Roots *roots, Edit edit, dict model, str id_, int rank, int number,
              object held) except -1:
     """One row under one id in all structures, new or in the place of an old one."""
@@ -444,7 +460,7 @@ cdef int put(Store store, Roots *roots, Edit edit, dict model, str id_, int rank
     assert tree_add(&store.trees, &roots.tree, &edit.log, &item) == 1
     assert tree_add(&store.trees, &roots.tree, &edit.log, &item) == 0
     (<int64_t *> page_write(&store.pages, &roots.rows, &edit.log, slot))[1] = number
-    objects_put(&store.object_pages, &roots.objects, &edit.log, slot, <PyObject *> held)
+    put_object(store, roots, edit, slot, held)
     model[id_] = (slot, rank, number, held)
     return 0
 
@@ -461,7 +477,7 @@ cdef int take_away(Store store, Roots *roots, Edit edit, dict model, str id_) ex
     assert tree_remove(&store.trees, &roots.tree, &edit.log, &item, NULL) == 1
     assert tree_remove(&store.trees, &roots.tree, &edit.log, &item, NULL) == 0
     (<int64_t *> page_write(&store.pages, &roots.rows, &edit.log, before))[1] = 0
-    objects_put(&store.object_pages, &roots.objects, &edit.log, before, NULL)
+    record_put(&store.object_pages, &roots.objects, &edit.log, before, NULL)
     retire_slot(&store.ids.column, &edit.log, before)
     return 0
 
@@ -472,6 +488,7 @@ cdef int look(Store store, Roots *roots, dict model) except -1:
     cdef Cursor cursor
     cdef const Item *item
     cdef const int64_t *row
+    cdef const Record *record
     assert hamt_breaches(&store.maps, &roots.map) == []
     assert tree_breaches(&store.trees, &roots.tree) == []
     assert roots.map.count == roots.tree.count == len(model)
@@ -481,7 +498,8 @@ cdef int look(Store store, Roots *roots, dict model) except -1:
         assert slot_id(&store.ids.column, slot) == id_
         row = <const int64_t *> page_read(&store.pages, &roots.rows, slot)
         assert row[1] == number
-        assert objects_get(&store.object_pages, &roots.objects, slot) == <PyObject *> held
+        record = record_at(&store.object_pages, &roots.objects, slot)
+        assert record.payload == <PyObject *> held
     walked = []
     cursor_first(&cursor, &roots.tree)
     while True:

@@ -13,8 +13,9 @@ cdef enum:
     FAILED = 6
     CANCELLED = 7
 
-# No instant: the field is None to Python.
-cdef int64_t NEVER
+cdef extern from "stdint.h":
+    # No instant: the field is None to Python.
+    const int64_t NEVER "INT64_MIN"
 
 
 cdef class Requirements:
@@ -31,43 +32,10 @@ cdef class Gang:
     cdef readonly str uniformity
 
 
-cdef class Run:
-    cdef readonly str id
-    cdef readonly str node_id
-    cdef readonly str pool
-    cdef readonly int64_t priority
-    cdef readonly int64_t leased_at
-    cdef int64_t lease_expires_ns
-    cdef int64_t started_ns
-    cdef int64_t ended_ns
-    cdef readonly object outcome
-    cdef readonly str reason
-    cdef int put(self, str name, object value) except -1
+cdef inline object instant(int64_t at):
+    return None if at == NEVER else at
 
 
-cdef class Job:
-    cdef readonly str id
-    cdef readonly str queue
-    cdef readonly str job_set
-    cdef readonly int64_t priority
-    cdef readonly Requirements requirements
-    cdef readonly tuple pools
-    cdef readonly int64_t submitted_at
-    cdef int state_code
-    cdef readonly bint validated
-    cdef readonly Gang gang
-    cdef readonly tuple runs
-    cdef readonly str job_type
-    cdef readonly object policy
-    cdef readonly object tracker
-    cdef int64_t failed_ns
-    cdef int64_t eligible_ns
-    cdef int64_t retry_delay
-    cdef int64_t ended_ns
-    cdef readonly str reason
-    cdef readonly object payload
-    cdef readonly int64_t version
-    cdef int put_state(self, object state) except -1
-    cdef int must_be_whole(self) except -1
-    cdef int put(self, str name, object value) except -1
-    cdef Run active(self)
+cdef int64_t or_never(object at) except? -1
+cdef tuple tuple_of(object value, str field)
+cdef str text(object value, str field)

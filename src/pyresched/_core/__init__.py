@@ -11,7 +11,8 @@ from pyresched._core.nodeindex import EVICTED, NodeTable, use_portable_scan
 from pyresched._core.orderedindex import OrderedIndex, OrderedSnapshot, OrderedTxn
 from pyresched._core.resources import ResourceVector
 from pyresched._core.round import Refused, RoundWalk
-from pyresched._core.values import Gang, Job, JobState, Outcome, Requirements, Run
+from pyresched._core.values import Gang, JobState, LastReschedule, Outcome, Requirements
+from pyresched._core.views import Job, RescheduleEvent, RescheduleTracker, Run
 
 if TYPE_CHECKING:
     from pyresched._core.jobreader import Contents as Contents
@@ -27,6 +28,7 @@ __all__ = [
     "Job",
     "JobState",
     "JobStore",
+    "LastReschedule",
     "NodeTable",
     "Order",
     "OrderedIndex",
@@ -36,6 +38,8 @@ __all__ = [
     "Reader",
     "Refused",
     "Requirements",
+    "RescheduleEvent",
+    "RescheduleTracker",
     "ResourceVector",
     "RoundWalk",
     "Run",

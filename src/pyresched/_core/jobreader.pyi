@@ -1,10 +1,10 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NoReturn, Self, TypeAlias, TypedDict, TypeVar, final, overload, type_check_only
 
-from typing_extensions import disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
-from pyresched._core.values import Job
+from pyresched._core.views import Job
 from pyresched.model.ids import Instant, JobId, QueueName
 
 _T = TypeVar("_T")
@@ -43,7 +43,7 @@ class Contents(TypedDict):
     rows: list[tuple[int, Job]]
     ids: list[tuple[str, int]]
     runs: list[tuple[str, int]]
-    submitted: _Entries
+    submitted: list[int]
     leased: _Entries
     unvalidated: _Entries
     backing_off: _Entries
@@ -105,6 +105,17 @@ class Reader:
         """The queues that have queued jobs, by name."""
     def diff(self, older: Reader) -> Diff:
         """What changed from *older* to this one. Raises ValueError for one of another db."""
+    def columns(
+        self, *names: str, ids: Sequence[str] | Buffer | None = None
+    ) -> dict[str, memoryview]:
+        """A column of int64 by name for each of *names*, filled without the GIL.
+
+        Of all jobs by submit time, then id, or of *ids* (a list, a buffer of bytes of fixed width
+        such as NumPy's 'S26', an Arrow string column) in their order. Names: state, priority,
+        submitted_at, version, validated, runs, reschedules, failed_at, eligible_at, ended_at,
+        and of the newest run leased_at, started_at. -2**63 stands for None and for no such job.
+        Raises InputError for another name.
+        """
     def contents(self) -> Contents:
         """Everything as stored, for checkers."""
 

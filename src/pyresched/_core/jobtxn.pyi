@@ -1,11 +1,16 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias, TypeVar
 
-from typing_extensions import disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
 from pyresched._core.jobreader import Reader, Snapshot
-from pyresched._core.values import Job
+from pyresched._core.values import Gang, Requirements
+from pyresched._core.views import Job
+
+_T = TypeVar("_T")
+# Codes and what they stand for.
+Coded: TypeAlias = tuple[Sequence[int] | Buffer, Sequence[_T]]
 
 @disjoint_base
 class Txn(Reader):
@@ -36,6 +41,31 @@ class Txn(Reader):
         IllegalTransition (a row that skips versions may have gone through states in between),
         InputError (no such priority class, waiting without `eligible_at`), TooManyJobs,
         ValueError for an id over 255 bytes.
+        """
+    def upsert_columns(
+        self,
+        *,
+        ids: Sequence[str] | Buffer,
+        submitted_at: int | Sequence[int] | Buffer,
+        queue: str | Coded[str],
+        requirements: Requirements | Coded[Requirements],
+        priority: int | Sequence[int] | Buffer = 0,
+        gang: Gang | Coded[Gang] | None = None,
+        job_set: str | Coded[str] = "",
+        pools: tuple[str, ...] | Coded[tuple[str, ...]] = ("default",),
+        job_type: str | Coded[str] = "batch",
+        policy: object = None,
+        validated: bool = False,
+        payload: Sequence[object] | None = None,
+    ) -> int:
+        """Put a new queued job of version 1 for each row of these columns, all or none.
+
+        *ids*: a list of str, a buffer of bytes of fixed width (NumPy 'S26') or an Arrow string
+        column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer. Every
+        other: one value for all rows, or a pair of an int32 buffer of codes and the values that
+        they stand for (a dictionary-encoded column); the code -1 is no *gang*. *payload*: None or
+        a list. How many jobs were put. Raises InputError that names column and row, else as
+        `upsert_many` does.
         """
     def delete_many(self, ids: Iterable[str]) -> int:
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""

@@ -4,7 +4,8 @@ from typing import Final, final
 from pyresched._core.drf import DominantResourceFairness
 from pyresched._core.nodeindex import NodeTable
 from pyresched._core.resources import ResourceVector
-from pyresched._core.values import Gang, Job, Requirements
+from pyresched._core.values import Gang, Requirements
+from pyresched._core.views import Job
 from pyresched.model.ids import GangId, JobId, NodeId, QueueName
 
 CODES: Final[tuple[str, ...]]

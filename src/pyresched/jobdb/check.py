@@ -6,7 +6,7 @@ the rows alone. Relies on `Reader.contents`, which gives rows and entries as sto
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from pyresched.config import SchedulingConfig
@@ -126,9 +126,13 @@ def inv_d7_backing_off(contents: "Contents", config: SchedulingConfig) -> Iterat
 
 
 def inv_d8_submitted(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
-    """INV-D8. Every job is in the submit-order index, and nothing else."""
+    """INV-D8. A walk of all gives every job once, by submit time, then id."""
     del config
-    yield from _flagged(contents, "submitted", lambda _: True)
+    ordered = sorted(contents["rows"], key=lambda row: (*submit_key(row[1]), row[1].id.encode()))
+    expected = [slot for slot, _ in ordered]
+    for slot, found in zip_longest(expected, contents["submitted"]):
+        if slot != found:
+            yield f"in submit order comes slot {slot}, a walk gives {found}"
 
 
 def inv_d9_shape(contents: "Contents", config: SchedulingConfig) -> Iterator[str]:
@@ -137,7 +141,6 @@ def inv_d9_shape(contents: "Contents", config: SchedulingConfig) -> Iterator[str
     yield from contents["shape"]
     rows = dict(contents["rows"])
     indices: dict[str, _Entries] = {
-        "submitted": contents["submitted"],
         "leased": contents["leased"],
         "unvalidated": contents["unvalidated"],
         "backing_off": contents["backing_off"],
@@ -222,7 +225,6 @@ def _counted(contents: "Contents", name: str, entries: _Entries) -> Iterator[str
 def _flagged(contents: "Contents", name: str, belongs: Callable[[Job], bool]) -> Iterator[str]:
     """An index in submit order that should hold the jobs for which *belongs* is true."""
     entries = {
-        "submitted": contents["submitted"],
         "leased": contents["leased"],
         "unvalidated": contents["unvalidated"],
     }[name]

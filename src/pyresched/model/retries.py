@@ -9,8 +9,9 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
+from pyresched._core import LastReschedule, RescheduleEvent, RescheduleTracker
 from pyresched.model.durations import WrittenDuration
-from pyresched.model.ids import Duration, Instant, NodeId, RunId
+from pyresched.model.ids import Duration, Instant
 
 __all__ = [
     "NANOS",
@@ -95,30 +96,6 @@ class RescheduleBlock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if written.get("unlimited") is True:
             default = structs.replace(default, attempts=0, interval=0)
         return structs.replace(default, **written)
-
-
-class RescheduleEvent(Struct, frozen=True, kw_only=True):
-    """One reschedule: when the replacement was placed, of what, from where, after which delay."""
-
-    time: Instant
-    previous_run: RunId
-    previous_node: NodeId
-    delay: Duration
-
-
-class LastReschedule(Enum):
-    """How the last reschedule went."""
-
-    NONE = ""
-    OK = "ok"
-    NO_PLACEMENT = "no placement"
-
-
-class RescheduleTracker(Struct, frozen=True, kw_only=True):
-    """The history of reschedules that a job (or a gang, as one) carries, oldest event first."""
-
-    events: tuple[RescheduleEvent, ...] = ()
-    last: LastReschedule = LastReschedule.NONE
 
 
 class VerdictReason(Enum):

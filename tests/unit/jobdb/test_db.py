@@ -91,7 +91,7 @@ class TestReads:
         put(db, job("a"))
         newer = job("a").replace(priority=3)
         put(db, newer)
-        assert db.snapshot().get("a") is newer
+        assert db.snapshot().get("a") == newer
         assert len(db.snapshot()) == 1
 
     def test_an_unknown_id_is_none_or_the_default(self, db: JobDb) -> None:
@@ -477,11 +477,11 @@ class TestRefusals:
         after = before.replace(state=new)
         if new is old or new in NEXT[old]:
             put(db, after)
-            assert db.snapshot()["a"] is after
+            assert db.snapshot()["a"] == after
         else:
             with pytest.raises(IllegalTransition, match=f"'a'.*{old.name.lower()}"):
                 put(db, after)
-            assert db.snapshot()["a"] is before
+            assert db.snapshot()["a"] == before
 
     def test_a_row_that_skips_versions_may_have_been_anywhere_in_between(self, db: JobDb) -> None:
         """A reader of the journal gets the newest version only. What ended stays ended."""
@@ -764,8 +764,8 @@ class TestDiff:
             ("job-000100", None),
             ("job-000400", "job-000400"),
         ]
-        assert all(o is None or o is old[o.id] for o, _ in diff.pairs())
-        assert all(n is None or n is new[n.id] for _, n in diff.pairs())
+        assert all(o is None or o == old[o.id] for o, _ in diff.pairs())
+        assert all(n is None or n == new[n.id] for _, n in diff.pairs())
         assert len(diff) == 6
         back = old.diff(new)
         assert (back.changed, back.added, back.removed) == (

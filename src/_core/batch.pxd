@@ -1,0 +1,39 @@
+# cython: language_level=3
+# Jobs on their way into a store, each id once.
+from libc.stdint cimport uint8_t
+
+from pyresched._core.ids cimport Column, Key
+from pyresched._core.records cimport Name, Record
+
+
+cdef class Batch:
+    cdef Record **records
+    cdef Py_ssize_t count
+    cdef list keeper       # the jobs whose records these are; None: they are held here
+    cdef int room(self, Py_ssize_t count) except -1
+    cdef int distinct(self, const Column *column) except -1
+    cdef void keep(self, Py_ssize_t kept, Py_ssize_t i) noexcept
+    cdef void cut(self, Py_ssize_t kept) noexcept
+    cdef int resolve(self, Py_ssize_t kept, Py_ssize_t again) except -1
+
+
+# A column of ids: strs, cells of fixed width, or Arrow's offsets and bytes.
+cdef class Texts:
+    cdef list strs         # or None
+    cdef Py_buffer cells
+    cdef Py_buffer offsets
+    cdef bint has_cells
+    cdef bint has_offsets
+    cdef Py_ssize_t first  # in offsets
+    cdef Py_ssize_t count
+
+    cdef const uint8_t *cell(self, Py_ssize_t i, size_t *size) noexcept nogil
+    # The keys of all rows; how many there were before one that is no ASCII id.
+    cdef Py_ssize_t keys(self, const Column *column, Key *keys) noexcept nogil
+    cdef int read(self, const Column *column, Py_ssize_t i, Name *name, uint8_t *kind) except -1
+
+
+cdef Batch batch_of_jobs(jobs)
+# See `Txn.upsert_columns`.
+cdef Batch batch_of_columns(const Column *column, ids, submitted_at, queue, requirements, priority,
+                            gang, job_set, pools, job_type, policy, bint validated, payload)

@@ -1,0 +1,1 @@
+"""Jobs on their way into a store: nothing of it is Python's."""

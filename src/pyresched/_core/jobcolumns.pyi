@@ -1,0 +1,1 @@
+"""Columns of jobs: nothing of it is Python's."""

@@ -1,0 +1,26 @@
+"""Native records: nothing of them is Python's but what they take."""
+
+from typing import TypedDict, final
+
+from pyresched._core.values import Requirements
+
+class _Memory(TypedDict):
+    record_bytes: int
+    kinds: int
+
+@final
+class Kind:
+    @property
+    def queue(self) -> str: ...
+    @property
+    def job_set(self) -> str: ...
+    @property
+    def requirements(self) -> Requirements: ...
+    @property
+    def pools(self) -> tuple[str, ...]: ...
+    @property
+    def job_type(self) -> str: ...
+    @property
+    def policy(self) -> object: ...
+
+def memory() -> _Memory: ...
