@@ -79,9 +79,11 @@ cdef class History:
     cdef void *edit            # the writer's, borrowed; NULL: nobody writes
     cdef object thread         # that wrote last
     cdef uint64_t thread_id    # the interpreter's number of it, never used twice
+    cdef uint64_t writer_forks  # in which process the writer began
     cdef double since          # when the writer began, by the monotonic clock
     cdef void *bell            # held, but for when a waiting writer may look again
     cdef bint bell_is_free
+    cdef uint64_t bell_forks   # in which process the bell was made
     cdef size_t waiting
 
     cdef int keep(self, object owner) except -1
@@ -93,6 +95,7 @@ cdef class History:
     cdef void abort(self, Edit edit) noexcept
     cdef Pin *pin(self) except NULL
     cdef void unpin(self, Pin *pin) noexcept
+    cdef int _hang_bell(self) except -1
     cdef int _note_thread(self) except -1
     cdef int _wait(self, object timeout) except -1
     cdef int _forsake_the_dead(self) except -1

@@ -8,6 +8,7 @@ Keeps INV-N3 (a commit is seen whole) and INV-N4 (what was superseded goes once,
 sees it).
 """
 
+import os
 import threading
 import time
 import warnings
@@ -40,6 +41,21 @@ cdef long long NAP_US = 50_000
 
 cdef enum:
     LIST_KEPT = 16384  # items: an edit that is begun again keeps no longer list
+
+# How many forks lie between this process and the one that loaded the module, and which thread
+# came through the last one: of those from before it no other is in this process.
+cdef uint64_t forks = 0
+cdef uint64_t survivor = 0
+
+
+def _forked():
+    """Called in a new child, by the thread that forked."""
+    global forks, survivor
+    forks += 1
+    survivor = PyThreadState_GetID(PyThreadState_Get())
+
+
+os.register_at_fork(after_in_child=_forked)
 
 cdef int64_t failures_after = -1
 
@@ -182,6 +198,13 @@ cdef double seconds() noexcept nogil:
     return <double> now.tv_sec + 1e-9 * <double> now.tv_nsec
 
 
+cdef bint is_alive(object thread) except -1:
+    try:
+        return thread.is_alive()
+    except (AssertionError, RuntimeError):  # what foreign threads say when they are gone
+        return False
+
+
 @cython.final
 @cython.no_gc
 cdef class History:
@@ -189,10 +212,7 @@ cdef class History:
 
     def __cinit__(self):
         self.owners = []
-        self.bell = PyThread_allocate_lock()
-        if self.bell == NULL:
-            raise MemoryError
-        PyThread_acquire_lock(self.bell, 0)
+        self._hang_bell()
 
     def __dealloc__(self):
         # Whoever holds a pin or an edit holds the history too, so none is left but ghosts;
@@ -213,6 +233,18 @@ cdef class History:
         self.owners.append(owner)
         return 0
 
+    cdef int _hang_bell(self) except -1:
+        """A bell of this process. One that was forked with it may be held by no thread of it."""
+        cdef void *bell = PyThread_allocate_lock()
+        if bell == NULL:
+            raise MemoryError
+        PyThread_acquire_lock(bell, 0)
+        self.bell = bell
+        self.bell_is_free = False
+        self.bell_forks = forks
+        self.waiting = 0
+        return 0
+
     cdef int _note_thread(self) except -1:
         """Remember this thread as the one that writes. Mostly it is the one that wrote last."""
         cdef uint64_t id_ = PyThreadState_GetID(PyThreadState_Get())
@@ -230,6 +262,8 @@ cdef class History:
                 f"this thread has a transaction open since version {self.version}; "
                 "commit or abort it first"
             )
+        if self.bell_forks != forks:
+            self._hang_bell()
         deadline = None if timeout is None else time.monotonic() + timeout
         while self.edit != NULL and not self._forsake_the_dead():
             nap = NAP_US
@@ -253,7 +287,11 @@ cdef class History:
 
     cdef int _forsake_the_dead(self) except -1:
         """Abort the writer if its thread has ended: nobody else would. Whether it had."""
-        if self.thread.is_alive():
+        if self.writer_forks != forks and self.thread_id != survivor:
+            # Nobody forgot anything: the thread writes on in the parent.
+            self.abort(<Edit> self.edit)
+            return True
+        if is_alive(self.thread):
             return False
         name = self.thread.name
         self.abort(<Edit> self.edit)
@@ -264,6 +302,8 @@ cdef class History:
     cdef void _end(self) noexcept:
         """Let another writer begin."""
         self.edit = NULL
+        if self.bell_forks != forks:
+            self.waiting = 0  # those threads wait in the parent
         if self.waiting and not self.bell_is_free:
             self.bell_is_free = True
             PyThread_release_lock(self.bell)
@@ -283,6 +323,7 @@ cdef class History:
             self._wait(None)
         assert edit.state == EDIT_CLOSED, "an edit is begun once"
         self._note_thread()
+        self.writer_forks = forks
         self.edit = <void *> edit
         edit.log.stamp = self.version + 1
         edit.log.private_ = False

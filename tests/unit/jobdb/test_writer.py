@@ -146,7 +146,7 @@ def test_a_writer_whose_thread_ends_while_another_waits_is_aborted(db: JobDb) ->
     def leave() -> None:
         left.append(db.write())
         held.set()
-        let_go.wait()
+        let_go.wait(10)
 
     thread = threading.Thread(target=leave)
     thread.start()
@@ -168,45 +168,122 @@ def test_another_thread_may_end_a_transaction(db: JobDb) -> None:
     db.write(timeout=0).abort()
 
 
+# A thread that Python's `threading` did not start.
+FOREIGN = "_thread.start_new_thread(hold, ())"
+# What a script for a fork begins with; it ends with what the child does, in `child()`.
+FORK = """
+import _thread, os, sys, threading, time, warnings
+sys.path[:0] = {paths!r}
+from kit.jobs import job, jobs
+from pyresched.errors import WriterBusy
+from pyresched.jobdb import JobDb
+
+warnings.simplefilter("error")
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+db = JobDb()
+with db.write() as txn:
+    txn.upsert_many(jobs(100))
+held, let_go, gone = (threading.Event() for _ in range(3))
+
+def hold():
+    with db.write() as txn:
+        txn.upsert(job("held"))
+        txn.delete_many(["job-000001"])
+        held.set()
+        let_go.wait(10)
+    gone.set()
+
+def in_child(call):
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if call() else 1)
+        except BaseException as error:
+            print(type(error).__name__, error, flush=True)
+            os._exit(2)
+    return os.waitpid(child, 0)[1] == 0
+
+def writes_its_own():
+    snap = db.snapshot()
+    with db.write(timeout=5) as txn:
+        assert "held" not in txn
+        txn.upsert(job("mine"))
+        txn.delete_many(["job-000002"])
+    with db.dry_run() as trial:
+        trial.upsert(job("tried"))
+    db.apply(trial, timeout=5)
+    assert db.check(db.snapshot()) == []
+    return len(snap) == 100 and len(db.snapshot()) == 101
+"""
+
+
 class TestFork:
     @staticmethod
-    def in_child(call: Callable[[], bool]) -> bool:
-        """Whether *call* holds in a forked child."""
-        child = os.fork()
-        if child == 0:
-            try:
-                os._exit(0 if call() else 1)
-            except BaseException:  # noqa: BLE001 - a child must not go on as a test runner
-                os._exit(2)
-        return os.waitpid(child, 0)[1] == 0
+    def run(script: str) -> None:
+        """Run *script* after FORK in an interpreter of its own; what it prints is an error."""
+        paths = [path for path in sys.path if path.endswith("tests")]
+        told = subprocess.run(
+            [sys.executable, "-c", FORK.format(paths=paths) + script],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
 
-    def test_a_child_reads_and_writes_its_own_copy(self, db: JobDb) -> None:
+    def test_a_child_reads_and_writes_its_own_copy(self) -> None:
         """The parent sees none of it."""
-        with db.write() as txn:
-            txn.upsert_many(jobs(100))
-        snap = db.snapshot()
+        self.run(
+            """
+assert in_child(writes_its_own)
+assert list(db.snapshot()) == jobs(100)
+"""
+        )
 
-        def child() -> bool:
-            with db.write() as txn:
-                txn.upsert(leased(snap["job-000001"]))
-                txn.delete_many(["job-000002"])
-            return len(db.snapshot()) == 99 and len(snap) == 100
+    @pytest.mark.parametrize("start", ["threading.Thread(target=hold).start()", FOREIGN])
+    def test_a_child_is_not_kept_waiting_by_a_thread_of_its_parent(self, start: str) -> None:
+        """The thread that wrote is not there; it goes on in the parent, where another waits."""
+        self.run(
+            f"{start}\n"
+            """
+held.wait()
+waiting = threading.Thread(target=lambda: db.write().abort())
+waiting.start()
+time.sleep(0.1)
+assert in_child(writes_its_own)
+assert "held" not in db.snapshot()
+let_go.set()
+gone.wait()
+waiting.join()
+assert "held" in db.snapshot()
+"""
+        )
 
-        assert self.in_child(child)
-        assert list(db.snapshot()) == jobs(100)
+    def test_a_transaction_of_the_thread_that_forks_goes_on_in_both(self) -> None:
+        """Each commits its copy; other threads of the child wait for it as ever."""
+        self.run(
+            """
+txn = db.write()
+txn.upsert(job("held"))
 
-    def test_a_child_is_not_kept_waiting_by_a_thread_of_its_parent(
-        self, db: JobDb, busy: Callable[[], None]
-    ) -> None:
-        """The thread that wrote does not exist there."""
+def child():
+    told = []
+    def other():
+        try:
+            db.write(timeout=0)
+        except WriterBusy as error:
+            told.append(str(error))
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    txn.upsert(job("mine"))
+    return "MainThread has been writing" in told[0] and txn.commit() == 2
 
-        def child() -> bool:
-            with pytest.warns(ResourceWarning), db.write(timeout=5) as txn:
-                return "held" not in txn
-
-        assert self.in_child(child)
-        busy()
-        assert "held" in db.snapshot()
+assert in_child(child)
+assert "mine" not in txn
+assert txn.commit() == 2
+"""
+        )
 
 
 class TestMemory:
