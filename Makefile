@@ -17,7 +17,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 WITH_GROUPS := 'pip>=25.1'
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-release native wheel nox clean
+.PHONY: help demo test test-release native wheel nox gates clean
 
 help:
 	@sed -n 's/^#  *\(make .*\)/\1/p' Makefile
@@ -70,6 +70,10 @@ $(DEBUG_VENV)/tested: $(SOURCES) | $(VENV)/bin/python
 
 nox: $(NOX)
 	$(NOX)
+
+# A million ids and jobs beside their rivals: half an hour.
+gates: $(NOX)
+	$(NOX) --session gates -- --json=build/gates.json
 
 $(NOX): | $(VENV)/bin/python
 	$(VENV)/bin/python -m venv build/nox

@@ -14,7 +14,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = [
     *("lint", "types", "stubs", "layers"),
-    *("leaks", "bench", "instructions", "sanitize"),
+    *("leaks", "bench", "gates", "instructions", "sanitize"),
 ]
 
 ROOT = Path(__file__).parent
@@ -166,6 +166,17 @@ def bench(session: nox.Session) -> None:
         *session.posargs,
     )
     session.run("python", "benchmarks/ratios.py", str(figures))
+
+
+@nox.session
+def gates(session: nox.Session) -> None:
+    """What the indices and the job db must reach beside their rivals, at small sizes."""
+    install_group(session, "bench")
+    install_wheel(session)
+    report = ROOT / "build" / "gates.json"
+    session.run(
+        *("python", "benchmarks/gates.py"), *(session.posargs or ["--quick", f"--json={report}"])
+    )
 
 
 @nox.session

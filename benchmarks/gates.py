@@ -1,0 +1,281 @@
+"""What the indices and the job db must reach, beside their rivals: measures, prints, judges.
+
+    python benchmarks/gates.py                   a million ids and jobs; half an hour
+    python benchmarks/gates.py --quick           what CI runs: smaller, within two minutes
+    python benchmarks/gates.py --only get_many   what matches a pattern
+    python benchmarks/gates.py --json FILE       the figures as JSON besides
+
+Everything is asked through what users import. Ratios of one run, ours and the rival taking
+turns on fresh input, judged with the garbage collector off and shown with it on. 1 if a gate
+is missed, 2 for arguments that cannot be used. `ratios.py` judges the pytest benchmarks.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+from measures.idmaps import IdMaps
+from measures.jobdbs import GangDbs, JobDbs, JobLoads
+from measures.memory import Memory
+from measures.orders import Orders
+from measures.readers import Readers
+from measures.table import Gate, Sense, as_json, failed, rows, show
+from measures.timing import REPETITIONS, Reading, Task
+
+MILLION = 1_000_000
+WIDTH = 160  # where the output is no terminal
+US = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How much is measured."""
+
+    name: str
+    ids: tuple[int, ...]
+    keys: tuple[int, ...]
+    jobs: int
+    lookups: int  # a turn
+    changes: int  # a turn
+    commits: int  # beside a snapshot that stays
+    asked: int  # jobs that a reader asks for in one call
+    repetitions: int = REPETITIONS
+
+
+FULL = Scale(
+    name="full",
+    ids=(10_000, 100_000, MILLION),
+    keys=(1_000, 10_000, 100_000, MILLION),
+    jobs=MILLION,
+    lookups=20_000,
+    changes=1_000,
+    commits=10_000,
+    asked=MILLION,
+)
+QUICK = Scale(
+    name="quick",
+    ids=(10_000, 100_000),
+    keys=(1_000, 10_000, 100_000),
+    jobs=50_000,
+    lookups=10_000,
+    changes=500,
+    commits=10_000,
+    asked=500_000,
+)
+
+Sizes = tuple[tuple[int, float, float], ...]
+IDS = (10_000, 100_000, MILLION)
+
+
+def _at(kind: str, rival: str, *limits: tuple[float, float]) -> list[Gate]:
+    """A gate and a goal for each of 1e4, 1e5 and 1e6."""
+    return [
+        Gate(kind=kind, rival=rival, gate=gate, goal=goal, at=size)
+        for size, (gate, goal) in zip(IDS, limits, strict=True)
+    ]
+
+
+INDEX_GATES = (
+    Gate(kind="bulk load of ids", rival="immutables", gate=3, goal=5, at=MILLION),
+    Gate(kind="bulk load of ids", rival="rpds", gate=2.5, goal=4.5, at=MILLION),
+    *_at("get", "immutables", (1.0, 1.6), (1.4, 2.2), (1.0, 1.6)),
+    *_at("get_many(256)", "immutables", (2.5, 4), (5, 8), (9, 16)),
+    *_at("one insert a version", "immutables", (2, 4), (2, 3.5), (3, 5)),
+    Gate(kind="one insert a version", rival="rpds", gate=6, goal=10),
+    Gate(kind="one insert a version", rival="pyrsistent", gate=4, goal=8),
+    *_at("transaction of 1,000 upserts", "immutables", (2, 3), (2.5, 4), (3.5, 6)),
+    Gate(kind="ordered add", rival="SortedDict", gate=4, goal=6),
+    Gate(kind="ordered add", rival="SortedList", gate=2.5, goal=4.3),
+    Gate(kind="ordered remove", rival="SortedDict", gate=4, goal=6),
+    Gate(kind="ordered remove", rival="SortedList", gate=2.5, goal=4.3),
+    Gate(kind="ordered pop of the first", rival="SortedDict", gate=4, goal=6.5),
+    Gate(kind="ordered pop of the first", rival="SortedList", gate=2, goal=3.3),
+    Gate(kind="diff of 1,000 changes", rival="immutables", gate=200, goal=1_000, at=MILLION),
+)
+_flat = partial(Gate, rival="1,000 jobs", sense=Sense.FLAT, gate=2, goal=1.1)
+_short = partial(Gate, rival="1,000 jobs", sense=Sense.MOST, gate=2 * US, goal=0.3 * US, at=MILLION)
+_small = partial(Gate, rival="python", sense=Sense.MOST, at=MILLION)
+EMPTY_COMMITS = ("write() and empty commit", "empty commit, all in gangs of 2")
+JOB_GATES = (
+    Gate(kind="upsert_many of Job values", rival="python", gate=3, goal=8),
+    Gate(kind="upsert from columns", rival="python", gate=6, goal=20),
+    Gate(kind="one-job transaction", rival="python", gate=1.5, goal=4),
+    Gate(kind="1,000 state changes a commit", rival="python", gate=3, goal=6),
+    Gate(kind="1,000 jobs read, changed, put back", rival="python", gate=3, goal=6),
+    Gate(kind="get of a job", rival="python", gate=0.8, goal=1.3),
+    Gate(kind="get_many(256) of jobs", rival="python", gate=4, goal=10, at=MILLION),
+    Gate(kind="walk of a queue in a pool", rival="python", gate=1.5, goal=3, at=MILLION),
+    *(limit(kind=kind) for kind in ("snapshot()", *EMPTY_COMMITS) for limit in (_flat, _short)),
+    _small(kind="memory a job, no runs yet", gate=256, goal=128),
+    _small(kind="memory a job, one run and a tracker", gate=450, goal=250),
+    Gate(
+        kind="tracked objects a job",
+        rival="python",
+        sense=Sense.MOST,
+        gate=0.01,
+        goal=0.001,
+    ),
+    Gate(
+        kind="gc.collect() with all jobs",
+        rival="no job",
+        sense=Sense.FLAT,
+        gate=1.5,
+        goal=1.05,
+    ),
+    Gate(
+        kind="snapshot held over commits",
+        rival="two versions",
+        sense=Sense.FLAT,
+        gate=1.5,
+        goal=1.1,
+    ),
+    Gate(
+        kind="snapshot held, then dropped",
+        rival="one version",
+        sense=Sense.FLAT,
+        gate=1.2,
+        goal=1.05,
+    ),
+    Gate(
+        kind="two readers without the lock",
+        rival="one reader",
+        sense=Sense.GAIN,
+        gate=1.6,
+        goal=1.9,
+        at=MILLION,
+    ),
+    Gate(
+        kind="a reader while a writer commits",
+        rival="alone",
+        sense=Sense.GAIN,
+        gate=0.75,
+        goal=0.95,
+        at=MILLION,
+    ),
+)
+GATES = (*INDEX_GATES, *JOB_GATES)
+
+
+def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
+    """What makes things to measure; each is dropped before the next is made."""
+    for size in scale.ids:
+        yield partial(
+            IdMaps,
+            size,
+            lookups=scale.lookups,
+            inserts=scale.changes,
+            loads=size == scale.ids[-1],
+        )
+    for size in scale.keys:
+        yield partial(Orders, size, changes=scale.changes)
+    yield partial(JobLoads, scale.jobs)
+    yield partial(JobDbs, scale.jobs, lookups=scale.lookups, singles=scale.changes)
+    yield partial(GangDbs, scale.jobs)
+    yield partial(Readers, scale.jobs, asked=scale.asked)
+    yield partial(Memory, scale.jobs, commits=scale.commits)
+
+
+def measured(
+    scale: Scale,
+    wanted: Callable[[Task], bool],
+    gates: Sequence[Gate],
+    say: Callable[[str], object],
+) -> tuple[list[Task], list[Reading]]:
+    """The wanted tasks in order, and what came of those that the package can do.
+
+    What misses a gate is measured once more, and the second time counts: a machine that did
+    something else for a while should not be what a gate finds.
+    """
+    tasks, readings = list[Task](), list[Reading]()
+    for make in sections(scale):
+        for task in filter(wanted, make().tasks()):
+            # Without its way to measure, lest it keep all that it measured on.
+            tasks.append(replace(task, measure=lambda _: ()))
+            if task.missing:
+                continue
+            say(name_of(task))
+            found = task.measure(scale.repetitions)
+            if failed(rows([task], found, gates, whole=False)):
+                say(f"{name_of(task)}, once more")
+                found = task.measure(scale.repetitions)
+            readings += found
+    return tasks, readings
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2."""
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def name_of(task: Task) -> str:
+    """What `--only` is held against."""
+    return f"{task.kind} of {task.size}"
+
+
+def arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    """What was asked for. Exits with 2 when it cannot be."""
+    parser = Parser(prog="gates.py", description="Gates of the indices and the job db.")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, as CI runs it")
+    parser.add_argument("--only", metavar="PATTERN", help="lines whose name matches (a regex)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the figures here too")
+    chosen = parser.parse_args(given)
+    chosen.scale = QUICK if chosen.quick else FULL
+    try:
+        chosen.pattern = re.compile(chosen.only or "", re.IGNORECASE)
+    except re.error as error:
+        parser.error(f"--only {chosen.only!r} is no regular expression: {error}")
+    plan = [task for make in sections(chosen.scale) for task in make().tasks()]
+    if not any(chosen.pattern.search(name_of(task)) for task in plan):
+        kinds = ", ".join(dict.fromkeys(task.kind for task in plan))
+        parser.error(f"--only {chosen.only!r} matches no line; there are: {kinds}")
+    if chosen.json is not None and not chosen.json.parent.is_dir():
+        parser.error(f"--json {chosen.json}: there is no folder {chosen.json.parent}")
+    return chosen
+
+
+def main(given: Sequence[str] | None = None, *, gates: Sequence[Gate] = GATES) -> int:
+    """Measure, print, judge: 1 if a gate is missed, else 0."""
+    chosen = arguments(given)
+    scale: Scale = chosen.scale
+    # Checks at each commit are for tests; here and in the processes that are started they are off.
+    os.environ.pop("PYRESCHED_CHECK", None)
+    tasks, readings = measured(
+        scale,
+        lambda task: bool(chosen.pattern.search(name_of(task))),
+        gates,
+        lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    table = rows(tasks, readings, gates, whole=chosen.only is None)
+    print(title_of(scale))
+    show(table, Console(width=max(Console().width, WIDTH)))
+    if chosen.json is not None:
+        report = as_json(table, mode=scale.name)
+        chosen.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    missed = failed(table)
+    print("a gate is missed" if missed else "no gate is missed")
+    return 1 if missed else 0
+
+
+def title_of(scale: Scale) -> str:
+    """What the table is of."""
+    judged = "" if scale is FULL else "; gates of a million are shown, not judged"
+    return (
+        f"{scale.name}: {scale.jobs:,} jobs, up to {scale.ids[-1]:,} ids, medians of"
+        f" {scale.repetitions} turns{judged}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
