@@ -6,13 +6,14 @@ through `seen`, so that no way to read is left out.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued
-from pyresched.errors import WriterBusy
-from pyresched.jobdb import JobDb, Order, Reader
+from pyresched.errors import Conflict, WriterBusy
+from pyresched.jobdb import DryRun, JobDb, Order, Reader
 from pyresched.model import Gang, Job
 
 QUEUE = "queue-a"
@@ -69,6 +70,11 @@ def seen(reader: Reader) -> dict[str, Any]:
         "leased": list(reader.leased()),
         "unvalidated": list(reader.unvalidated()),
         "backing_off": list(reader.backing_off()),
+        "columns": {
+            name: column.tolist()
+            for ids in (None, [*names, "fresh"])
+            for name, column in reader.columns("state", "priority", "runs", ids=ids).items()
+        },
     }
 
 
@@ -201,10 +207,10 @@ class TestReads:
 
     def test_a_commit_is_seen_whole_or_not_at_all(self, db: JobDb) -> None:
         """INV-D12, with readers at work: two rows that a commit writes always agree, in every
-        index that has them.
+        index that has them, and a third is there in every other version.
         """
         put(db, job("left", queue="pair"), job("right", queue="pair"))
-        turns = 300
+        turns, count = 300, len(db.snapshot())
         done = threading.Event()
         wrong: list[object] = []
 
@@ -212,6 +218,10 @@ class TestReads:
             for turn in range(1, turns + 1):
                 with db.write() as txn:
                     txn.upsert(txn["left"].replace(priority=turn))
+                    if turn % 2:
+                        txn.upsert(job("third", gang=Gang("h", 2)))
+                    else:
+                        txn.delete_many(["third"])
                     txn.upsert(txn["right"].replace(priority=turn))
             done.set()
 
@@ -221,8 +231,14 @@ class TestReads:
                 pair = snap.get_many(["left", "right"])
                 walked = list(snap.queued("pair", "default"))
                 found = {each.priority for each in (*pair, *walked, snap["left"]) if each}
-                if len(found) != 1 or len(walked) != 2:
-                    wrong.append((snap.version, found, len(walked)))
+                third = {
+                    found.pop() % 2 == 1,
+                    "third" in snap,
+                    len(snap.gang(QUEUE, "h")) == 1,
+                    len(snap) == count + 1,
+                }
+                if found or len(walked) != 2 or len(third) != 1:
+                    wrong.append((snap.version, found, len(walked), third))
 
         in_threads(write, read, read)
         assert wrong == []
@@ -285,3 +301,171 @@ class TestWrites:
                     txn.upsert_many(batch)  # type: ignore[arg-type]
                 assert differing(before, seen(txn)) == set()
         assert differing(before, seen(db.snapshot())) == set()
+
+
+class TestApply:
+    """Dry runs that are applied: what is excluded by itself, and what `depend_on` excludes."""
+
+    def test_lost_update_by_dry_runs(self, db: JobDb) -> None:
+        """Of two that add one to what they read, the second is told; tried again, it counts."""
+        put(db, job("counter", priority=0))
+        first, second = db.dry_run(), db.dry_run()
+        for trial in (first, second):
+            trial.upsert(trial["counter"].replace(priority=trial["counter"].priority + 1))
+        db.apply(first)
+        with pytest.raises(Conflict, match="'counter'"):
+            db.apply(second)
+        with db.dry_run() as again:
+            again.upsert(again["counter"].replace(priority=again["counter"].priority + 1))
+        db.apply(again)
+        assert db.snapshot()["counter"].priority == 2
+
+    def test_dirty_write_by_a_dry_run(self, db: JobDb) -> None:
+        """While somebody writes, nothing is applied: it waits, or gives up in time."""
+        trial = db.dry_run()
+        trial.upsert(trial["job-000009"].replace(priority=2))
+        with db.write() as txn:
+            txn.upsert(txn["job-000010"].replace(priority=1))
+            with pytest.raises(WriterBusy):
+                db.apply(trial, timeout=0)
+        db.apply(trial)
+        assert [db.snapshot()[f"job-0000{n}"].priority for n in ("09", "10")] == [2, 1]
+
+    def test_dirty_read_of_a_dry_run(self, db: JobDb) -> None:
+        """Neither before it is applied nor when it is refused does anybody see a part of it."""
+        before = seen(db.snapshot())
+        trial = db.dry_run()
+        change_everything(trial)
+        assert differing(before, seen(db.snapshot())) == set()
+        put(db, db.snapshot()["job-000002"].replace(reason="first"))
+        before = seen(db.snapshot())
+        with pytest.raises(Conflict):
+            db.apply(trial)
+        assert differing(before, seen(db.snapshot())) == set()
+
+    def test_an_applied_dry_run_is_seen_whole_or_not_at_all(self, db: JobDb) -> None:
+        """One version has nothing of it, the next has all."""
+        trial = db.dry_run()
+        change_everything(trial)
+        old, expected = db.snapshot(), seen(trial)
+        assert db.apply(trial) == old.version + 1
+        assert differing(expected, seen(db.snapshot())) == set()
+
+    def test_read_skew_in_a_dry_run(self, db: JobDb) -> None:
+        """What it reads is of one version to its end, whatever is committed meanwhile."""
+        put(db, job("left", priority=5), job("right", priority=5))
+        trial = db.dry_run()
+        left = trial["left"].priority
+        put(db, trial["left"].replace(priority=9), trial["right"].replace(priority=1))
+        assert left + trial["right"].priority == 10
+
+    @staticmethod
+    def lease_if_idle(db: JobDb, mine: str, other: str, *, careful: bool) -> DryRun:
+        """Lease *mine* unless *other* holds a node: at most one of them should."""
+        trial = db.dry_run()
+        if careful:
+            trial.depend_on(ids=[other])
+        if not trial[other].state.active:
+            trial.upsert(leased(trial[mine]))
+        return trial
+
+    def test_write_skew_between_dry_run_and_apply(self, db: JobDb) -> None:
+        """Possible: each wrote what the other only read, and nobody said so."""
+        put(db, job("left"), job("right"))
+        first = self.lease_if_idle(db, "left", "right", careful=False)
+        second = self.lease_if_idle(db, "right", "left", careful=False)
+        db.apply(first)
+        db.apply(second)
+        assert ids(db.snapshot().get_many(["left", "right"])) == ["left", "right"]  # type: ignore[arg-type]
+        assert all(each.state.active for each in db.snapshot().get_many(["left", "right"]) if each)
+
+    def test_write_skew_excluded_by_depend_on(self, db: JobDb) -> None:
+        """The second is told which job has changed that it depends on."""
+        put(db, job("left"), job("right"))
+        first = self.lease_if_idle(db, "left", "right", careful=True)
+        second = self.lease_if_idle(db, "right", "left", careful=True)
+        db.apply(first)
+        with pytest.raises(Conflict) as told:
+            db.apply(second)
+        assert told.value.jobs == ("left",)
+        assert not db.snapshot()["right"].state.active
+
+    def test_write_skew_with_a_writer_excluded_by_depend_on(self, db: JobDb) -> None:
+        """It is all one whether the other change was applied or committed."""
+        put(db, job("left"), job("right"))
+        trial = self.lease_if_idle(db, "right", "left", careful=True)
+        put(db, leased(db.snapshot()["left"]))
+        with pytest.raises(Conflict, match="'left'"):
+            db.apply(trial)
+
+    @pytest.mark.parametrize("careful", [False, True])
+    def test_phantom_in_a_queue_between_dry_run_and_apply(self, db: JobDb, careful: bool) -> None:
+        """A queue that was found empty is not: possible, unless the dry run depends on it."""
+        trial = db.dry_run()
+        if careful:
+            trial.depend_on(queue="queue-b")
+        if trial.queue_length("queue-b") == 0:
+            trial.upsert(trial["job-000005"].replace(reason="queue-b is empty"))
+        put(db, job("phantom", queue="queue-b"))
+        if careful:
+            with pytest.raises(Conflict, match="'phantom'"):
+                db.apply(trial)
+        else:
+            db.apply(trial)
+        assert (db.snapshot()["job-000005"].reason == "") is careful
+
+    @pytest.mark.parametrize("careful", [False, True])
+    def test_phantom_in_a_queue_of_one_pool(self, db: JobDb, careful: bool) -> None:
+        """The same when a job that was queued comes to the pool, or leaves it."""
+        for change in (("default", "p2"), ("default",)):
+            trial = db.dry_run()
+            if careful:
+                trial.depend_on(queue=(QUEUE, "p2"))
+            trial.upsert(trial["job-000005"].replace(priority=len(change)))
+            put(db, db.snapshot()["job-000007"].replace(pools=change))
+            if careful:
+                with pytest.raises(Conflict, match="'job-000007'"):
+                    db.apply(trial)
+            else:
+                db.apply(trial)
+                assert db.snapshot()["job-000005"].priority == len(change)
+
+    @pytest.mark.parametrize("careful", [False, True])
+    def test_phantom_gang_member_between_dry_run_and_apply(self, db: JobDb, careful: bool) -> None:
+        """A gang that was leased whole has another member by now: possible, unless the dry run
+        depends on the gang.
+        """
+        trial = db.dry_run()
+        if careful:
+            trial.depend_on(gang=(QUEUE, "g"))
+        trial.upsert_many(map(leased, trial.gang(QUEUE, "g")))
+        put(db, job("g.9", gang=Gang("g", 2)))
+        if careful:
+            with pytest.raises(Conflict, match=r"'g\.9'"):
+                db.apply(trial)
+        else:
+            db.apply(trial)
+        assert len({each.state for each in db.snapshot().gang(QUEUE, "g")}) == (1 if careful else 2)
+
+    def test_what_depends_on_all_it_reads_is_as_if_alone(self, db: JobDb) -> None:
+        """Threads that lease at most five jobs of a queue between them: each looks how many are
+        left, says so, and tries again when it was overtaken.
+        """
+        put(db, *jobs(30, prefix="few", queue="few"))
+
+        def lease_while_many() -> None:
+            while True:
+                with db.dry_run() as trial:
+                    trial.depend_on(queue="few")
+                    queued = list(trial.queued("few"))
+                    if len(queued) <= 25:
+                        return
+                    trial.upsert(leased(queued[0]))
+                with suppress(Conflict):
+                    db.apply(trial)
+
+        in_threads(*[lease_while_many] * 4)
+        assert db.snapshot().queue_length("few") == 25
+        assert ids(each for each in db.snapshot().leased() if each.queue == "few") == [
+            f"few-{n:06}" for n in range(5)
+        ]
