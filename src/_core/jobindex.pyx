@@ -12,12 +12,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, word_at
-from pyresched._core.hamt cimport hamt_free, hamt_put, hamt_remove, maps_init
+from pyresched._core.hamt cimport LEAF_CELLS, hamt_free, hamt_put, hamt_remove, maps_init
 from pyresched._core.ids cimport (
     KIND_HEAP, KIND_INLINE, NOWHERE, Column, IdColumn, Key, compare_slots, form_text, retire_slot,
     take_slot,
 )
-from pyresched._core.ordered cimport Item, Tree, tree_add, tree_free, tree_remove, trees_init
+from pyresched._core.ordered cimport INNER_WAYS, Item, Tree, tree_add, tree_free, tree_remove, trees_init
 from pyresched._core.pages cimport page_read, page_write, pages_free, pages_init
 from pyresched._core.records cimport (
     VALIDATED, Kind, Name, Record, RecordRow, RunPart, active_run, name_equal, name_key, name_text,
@@ -68,10 +68,13 @@ cdef class JobIndex:
     """Rows and indices of the newest version, and what all versions share."""
 
     def __init__(self, class_priorities, transitions, *, seed=None, int hash_bits=32,
-                 most_jobs=None):
+                 most_jobs=None, uint32_t leaf=LEAF_CELLS, uint32_t fanout=INNER_WAYS):
         cdef uint32_t limit = NOWHERE if most_jobs is None else most_jobs
         if self.history is not None:
             raise TypeError("a store is made once")
+        if not (4 <= leaf <= LEAF_CELLS and 4 <= fanout <= INNER_WAYS):
+            raise ValueError(
+                f"leaf and fanout must be from 4 to {LEAF_CELLS}, got {leaf} and {fanout}")
         if seed is not None:
             if len(seed) != 16:
                 raise ValueError(f"a seed has 16 bytes, got {len(seed)}")
@@ -91,6 +94,9 @@ cdef class JobIndex:
         pages_init(&self.row_pages, sizeof(RecordRow))
         pages_init(&self.lane_pages, sizeof(Tree))
         trees_init(&self.trees, by_id, &self.ids.column)
+        self.id_maps.leaf_cells = self.run_maps.leaf_cells = leaf
+        self.trees.leaf_items = leaf
+        self.trees.inner_ways = fanout
         history = History()
         history.keep(self.ids)
         history.keep(self.runs)
@@ -124,8 +130,13 @@ cdef class JobIndex:
         return self.history.version
 
     def memory(self):
-        """What the structures hold now, in bytes, and what old versions keep back."""
+        """What the structures hold now in bytes and in nodes, and what old versions
+        keep back."""
         return {
+            "id_nodes": self.id_maps.meter.nodes,
+            "run_nodes": self.run_maps.meter.nodes,
+            "row_nodes": self.row_pages.meter.nodes,
+            "tree_nodes": self.trees.meter.nodes,
             "ids": self.id_maps.meter.bytes,
             "runs": self.run_maps.meter.bytes,
             "rows": self.row_pages.meter.bytes,

@@ -5,6 +5,7 @@ Relies on jobindex, jobreader and jobtxn for all else. Closes the chain: those k
 """
 
 cimport cython
+from libc.stdint cimport uint32_t
 
 from pyresched._core.jobindex cimport JobIndex
 from pyresched._core.jobreader cimport Reader, Snapshot
@@ -17,9 +18,9 @@ cdef class JobStore(JobIndex):
     """The jobs behind `JobDb`, whose docstring is the contract. `version` counts commits."""
 
     def __init__(self, class_priorities, transitions, *, seed=None, int hash_bits=32,
-                 most_jobs=None, after_commit=None):
+                 most_jobs=None, uint32_t leaf=32, uint32_t fanout=32, after_commit=None):
         JobIndex.__init__(self, class_priorities, transitions, seed=seed, hash_bits=hash_bits,
-                          most_jobs=most_jobs)
+                          most_jobs=most_jobs, leaf=leaf, fanout=fanout)
         self.after_commit = after_commit
 
     cdef int committed(self) except -1:

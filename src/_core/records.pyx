@@ -37,6 +37,10 @@ cdef extern from "Python.h":
 
 assert sizeof(Record) == SLAB_BLOCK
 
+cdef size_t record_count = 0
+cdef size_t cold_count = 0
+cdef size_t tracker_count = 0
+
 # --- ids -----------------------------------------------------------------------------------------
 
 
@@ -296,18 +300,21 @@ cdef bint runs_equal(const RunPart *a, const RunPart *b) except -1:
 
 
 cdef TrackerPart *tracker_new(uint32_t count) except NULL:
+    global tracker_count
     cdef size_t size = sizeof(TrackerPart) - sizeof(EventPart) + count * sizeof(EventPart)
     cdef TrackerPart *tracker = NULL
     if not allocation_fails():
         tracker = <TrackerPart *> calloc(1, size)
     if tracker == NULL:
         raise MemoryError
+    tracker_count += 1
     tracker.holders = 1
     tracker.count = count
     return tracker
 
 
 cdef void tracker_drop(TrackerPart *tracker) noexcept:
+    global tracker_count
     cdef uint32_t i
     if tracker == NULL:
         return
@@ -318,6 +325,7 @@ cdef void tracker_drop(TrackerPart *tracker) noexcept:
         name_drop(&(tracker.events + i).previous_run, (tracker.events + i).run_kind)
         Py_XDECREF((tracker.events + i).previous_node)
     free(tracker)
+    tracker_count -= 1
 
 
 cdef bint trackers_equal(const TrackerPart *a, const TrackerPart *b) except -1:
@@ -346,12 +354,14 @@ cdef bint trackers_equal(const TrackerPart *a, const TrackerPart *b) except -1:
 
 
 cdef Cold *cold_new(uint32_t runs) except NULL:
+    global cold_count
     cdef size_t size = sizeof(Cold) - sizeof(RunPart) + runs * sizeof(RunPart)
     cdef Cold *cold = NULL
     if not allocation_fails():
         cold = <Cold *> calloc(1, size)
     if cold == NULL:
         raise MemoryError
+    cold_count += 1
     cold.holders = 1
     cold.run_count = runs
     cold.failed_at = cold.eligible_at = cold.retry_delay = cold.ended_at = NEVER
@@ -359,6 +369,7 @@ cdef Cold *cold_new(uint32_t runs) except NULL:
 
 
 cdef void cold_drop(Cold *cold) noexcept:
+    global cold_count
     cdef uint32_t i
     if cold == NULL:
         return
@@ -371,6 +382,7 @@ cdef void cold_drop(Cold *cold) noexcept:
     Py_XDECREF(cold.reason)
     tracker_drop(cold.tracker)
     free(cold)
+    cold_count -= 1
 
 
 cdef Cold *cold_copy(const Cold *cold, uint32_t runs) except NULL:
@@ -454,9 +466,11 @@ cdef bint colds_equal(const Cold *a, const Cold *b) except -1:
 
 
 cdef Record *record_new() except NULL:
+    global record_count
     cdef Record *record = NULL if allocation_fails() else <Record *> slab_take()
     if record == NULL:
         raise MemoryError
+    record_count += 1
     memset(record, 0, sizeof(Record))
     record.holders = 1
     record.id_kind = KIND_HEAP  # of nothing, yet
@@ -464,9 +478,11 @@ cdef Record *record_new() except NULL:
 
 
 cdef Record *record_copy(const Record *record) except NULL:
+    global record_count
     cdef Record *copy = NULL if allocation_fails() else <Record *> slab_take()
     if copy == NULL:
         raise MemoryError
+    record_count += 1
     memcpy(copy, record, sizeof(Record))
     copy.holders = 1
     name_hold(&copy.id, copy.id_kind)
@@ -478,6 +494,7 @@ cdef Record *record_copy(const Record *record) except NULL:
 
 
 cdef void record_drop(Record *record) noexcept:
+    global record_count
     cdef Record gone
     record.holders -= 1
     if record.holders:
@@ -485,6 +502,7 @@ cdef void record_drop(Record *record) noexcept:
     # What a reference frees may make records: this one is gone by then.
     gone = record[0]
     slab_give(record)
+    record_count -= 1
     name_drop(&gone.id, gone.id_kind)
     Py_XDECREF(gone.kind)
     cold_drop(gone.cold)
@@ -550,5 +568,9 @@ cdef void records_free(Pages *pages, Paged *array) noexcept:
 
 
 def memory():
-    """What all records of the process take: `record_bytes` of their chunks, and `kinds`."""
-    return {"record_bytes": slab_bytes(), "kinds": kind_count}
+    """How many `records`, `kinds`, `colds` and `trackers` the process has, and the
+    `record_bytes` of the chunks of records."""
+    return {
+        "records": record_count, "kinds": kind_count, "colds": cold_count,
+        "trackers": tracker_count, "record_bytes": slab_bytes(),
+    }

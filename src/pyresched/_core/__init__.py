@@ -9,6 +9,7 @@ from pyresched._core.jobs import JobStore
 from pyresched._core.jobtxn import Txn
 from pyresched._core.nodeindex import EVICTED, NodeTable, use_portable_scan
 from pyresched._core.orderedindex import OrderedIndex, OrderedSnapshot, OrderedTxn
+from pyresched._core.records import memory as record_memory
 from pyresched._core.resources import ResourceVector
 from pyresched._core.round import Refused, RoundWalk
 from pyresched._core.values import Gang, JobState, LastReschedule, Outcome, Requirements
@@ -45,6 +46,7 @@ __all__ = [
     "Run",
     "Snapshot",
     "Txn",
+    "record_memory",
     "use_portable_scan",
     "water_levels",
 ]

@@ -16,9 +16,12 @@ class JobIndex:
         seed: bytes | None = None,
         hash_bits: int = 32,
         most_jobs: int | None = None,
+        leaf: int = 32,
+        fanout: int = 32,
     ) -> None: ...
     @property
     def version(self) -> int:
         """How many commits there were."""
     def memory(self) -> dict[str, object]:
-        """What the structures hold now, in bytes, and what old versions keep back."""
+        """What the structures hold now in bytes and in nodes, and what old versions
+        keep back. For the records of all stores see `record_memory`."""

@@ -22,6 +22,8 @@ class JobStore(JobIndex):
         seed: bytes | None = None,
         hash_bits: int = 32,
         most_jobs: int | None = None,
+        leaf: int = 32,
+        fanout: int = 32,
         after_commit: Callable[[Snapshot], object] | None = None,
     ) -> None: ...
     def write(self, timeout: float | None = None) -> Txn:

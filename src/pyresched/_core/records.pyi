@@ -5,8 +5,11 @@ from typing import TypedDict, final
 from pyresched._core.values import Requirements
 
 class _Memory(TypedDict):
-    record_bytes: int
+    records: int
     kinds: int
+    colds: int
+    trackers: int
+    record_bytes: int
 
 @final
 class Kind:

@@ -20,8 +20,9 @@ class JobDb(JobStore):
     """Jobs by id, run, gang, queue and state, in versions.
 
     `with db.write() as txn` changes them, `db.snapshot()` reads them as they are, and
-    `db.dry_run()` tries changes that are never seen. *seed* (16 bytes) and *hash_bits* fix the
-    hash of the id indices, so that tests can make ids collide; *most_jobs* bounds the store.
+    `db.dry_run()` tries changes that are never seen. *most_jobs* bounds the store. For tests,
+    *seed* (16 bytes) and *hash_bits* fix the hash of the id indices, so that ids can be made to
+    collide; *leaf* and *fanout* (4 to 32) make nodes small, so that few jobs make deep trees.
     """
 
     def __init__(
@@ -31,6 +32,8 @@ class JobDb(JobStore):
         seed: bytes | None = None,
         hash_bits: int = 32,
         most_jobs: int | None = None,
+        leaf: int = 32,
+        fanout: int = 32,
     ) -> None:
         self.config = SchedulingConfig() if config is None else config
         super().__init__(
@@ -39,6 +42,8 @@ class JobDb(JobStore):
             seed=seed,
             hash_bits=hash_bits,
             most_jobs=most_jobs,
+            leaf=leaf,
+            fanout=fanout,
             # Not a method: a store that refers to itself would keep its jobs when it is dropped.
             after_commit=partial(_assert_sound, self.config)
             if os.environ.get("PYRESCHED_CHECK") == "all"
