@@ -96,7 +96,7 @@ cdef class History:
     cdef Pin *pin(self) except NULL
     cdef void unpin(self, Pin *pin) noexcept
     cdef int _hang_bell(self) except -1
-    cdef int _note_thread(self) except -1
+    cdef int _enter(self, Edit edit, object timeout) except -1
     cdef int _wait(self, object timeout) except -1
     cdef int _forsake_the_dead(self) except -1
     cdef void _end(self) noexcept

@@ -245,14 +245,6 @@ cdef class History:
         self.waiting = 0
         return 0
 
-    cdef int _note_thread(self) except -1:
-        """Remember this thread as the one that writes. Mostly it is the one that wrote last."""
-        cdef uint64_t id_ = PyThreadState_GetID(PyThreadState_Get())
-        if self.thread_id != id_:
-            self.thread = threading.current_thread()
-            self.thread_id = id_
-        return 0
-
     cdef int _wait(self, object timeout) except -1:
         """Until nobody writes. Raises WriterBusy."""
         cdef long long nap
@@ -265,7 +257,9 @@ cdef class History:
         if self.bell_forks != forks:
             self._hang_bell()
         deadline = None if timeout is None else time.monotonic() + timeout
-        while self.edit != NULL and not self._forsake_the_dead():
+        while self.edit != NULL:
+            if self._forsake_the_dead():
+                continue  # its warning ran Python: another thread may write by now
             nap = NAP_US
             if deadline is not None:
                 now = time.monotonic()
@@ -287,14 +281,18 @@ cdef class History:
 
     cdef int _forsake_the_dead(self) except -1:
         """Abort the writer if its thread has ended: nobody else would. Whether it had."""
+        cdef void *edit = self.edit
         if self.writer_forks != forks and self.thread_id != survivor:
             # Nobody forgot anything: the thread writes on in the parent.
             self.abort(<Edit> self.edit)
             return True
-        if is_alive(self.thread):
+        thread = self.thread
+        if is_alive(thread):
             return False
-        name = self.thread.name
-        self.abort(<Edit> self.edit)
+        name = thread.name
+        if self.edit != edit or self.thread is not thread:
+            return True  # another thread was faster, while Python ran: look again
+        self.abort(<Edit> edit)
         warnings.warn(
             f"thread {name} ended with a transaction open: aborted", ResourceWarning, stacklevel=1)
         return True
@@ -310,21 +308,28 @@ cdef class History:
 
     cdef int begin(self, Edit edit, object timeout) except -1:
         """Make *edit* the writer. Waits *timeout* seconds (None: for ever), then WriterBusy."""
-        if self.edit != NULL:
-            self._wait(timeout)
-        self.begin_at_once(edit)
+        self._enter(edit, timeout)
         self.since = seconds()
         return 0
 
     cdef int begin_at_once(self, Edit edit) except -1:
         """The same for an edit that ends before another thread can run, so that nobody needs to
         be told how long it takes. Waits for a writer's end for ever."""
-        if self.edit != NULL:
-            self._wait(None)
+        return self._enter(edit, None)
+
+    cdef int _enter(self, Edit edit, object timeout) except -1:
+        """Take the gate. No Python runs between the look at it and the taking, or another thread
+        could come in between."""
+        cdef uint64_t id_ = PyThreadState_GetID(PyThreadState_Get())
+        # Mostly it is the thread that wrote last; to ask for another runs Python.
+        cdef object thread = self.thread if self.thread_id == id_ else threading.current_thread()
         assert edit.state == EDIT_CLOSED, "an edit is begun once"
-        self._note_thread()
-        self.writer_forks = forks
+        if self.edit != NULL:
+            self._wait(timeout)
         self.edit = <void *> edit
+        self.thread_id = id_
+        thread, self.thread = self.thread, thread  # who wrote last is let go at the end
+        self.writer_forks = forks
         edit.log.stamp = self.version + 1
         edit.log.private_ = False
         edit.state = EDIT_OPEN
