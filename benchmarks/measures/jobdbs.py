@@ -7,7 +7,7 @@ from typing import Any
 
 from measures.jobs import CONFIG, KINDS, POOL, JobColumns, leased, queue_count
 from measures.timing import Contender, Task, Work, timed
-from pyresched.jobdb import JobDb, Txn
+from pyresched.jobdb import JobDb
 from pyresched.model import JobState
 from rivals.jobdb import PythonJobDb
 
@@ -42,7 +42,6 @@ class JobLoads:
 
     def tasks(self) -> list[Task]:
         """With jobs made before, and from columns."""
-        missing = "" if hasattr(Txn, "upsert_columns") else "no upsert_columns yet"
         count = self.count
         return [
             timed("upsert_many of Job values", count, {who: self._load(who) for who in KINDS}),
@@ -50,7 +49,6 @@ class JobLoads:
                 "upsert from columns",
                 count,
                 {who: self._load_columns(who) for who in KINDS},
-                missing=missing,
             ),
         ]
 

@@ -18,7 +18,6 @@ from measures.jobdbs import TXN, loaded
 from measures.jobs import JobColumns, leased
 from measures.keys import ID_LENGTH
 from measures.timing import Reading, Task
-from pyresched.jobdb import Reader
 
 __all__ = ["Readers"]
 
@@ -36,7 +35,6 @@ class Readers:
 
     def tasks(self) -> list[Task]:
         """What threads get out of a second core."""
-        missing = "" if hasattr(Reader, "columns") else "no columns() yet"
         kinds = {
             "two readers without the lock": ("one reader", self._two),
             "a reader while a writer commits": ("alone", self._beside_a_writer),
@@ -47,7 +45,6 @@ class Readers:
                 size=self.count,
                 rivals=(rival,),
                 measure=self._measure(kind, rival, ways),
-                missing=missing,
             )
             for kind, (rival, ways) in kinds.items()
         ]

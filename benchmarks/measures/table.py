@@ -47,7 +47,6 @@ class Verdict(Enum):
     PASSED = "passed"
     MISSED = "MISSED"
     NOT_JUDGED = "not judged"
-    NOT_THERE = "not there yet"
     NOT_MEASURED = "NOT MEASURED"
 
 
@@ -78,13 +77,12 @@ class Row:
     reading: Reading | None = None
     figure: float | None = None
     figure_collecting: float | None = None
-    remark: str = ""
 
 
 def rows(
     tasks: Sequence[Task], readings: Iterable[Reading], gates: Iterable[Gate], *, whole: bool
 ) -> list[Row]:
-    """Every reading under every gate that it has; tasks that could not be measured say why.
+    """Every reading under every gate that it has.
 
     *whole*: nothing was left out, so a gate that no task measures is a row that fails.
     """
@@ -137,8 +135,7 @@ def _row(task: Task, rival: str, gate: Gate | None, reading: Reading | None) -> 
         rival=rival,
         gate=gate,
         reading=reading,
-        remark=task.missing,
-        verdict=Verdict.NOT_THERE,
+        verdict=Verdict.NOT_MEASURED,
     )
     if reading is None:
         return row
@@ -164,7 +161,7 @@ def as_json(table: Iterable[Row], *, mode: str) -> dict[str, object]:
         "processors": os.cpu_count(),
         "rows": [
             {
-                **{name: getattr(row, name) for name in ("kind", "size", "rival", "remark")},
+                **{name: getattr(row, name) for name in ("kind", "size", "rival")},
                 "verdict": row.verdict.value,
                 "figure": row.figure,
                 "figure_collecting": row.figure_collecting,
@@ -184,7 +181,6 @@ STYLES: Final = {
     Verdict.GOAL: "green",
     Verdict.MISSED: "bold red",
     Verdict.NOT_MEASURED: "bold red",
-    Verdict.NOT_THERE: "yellow",
     Verdict.NOT_JUDGED: "dim",
 }
 
@@ -222,7 +218,7 @@ def _cells(row: Row) -> list[str]:
         ratio_of(reading.ours_collecting, reading.theirs_collecting) if reading else "",
         f"{mark} {amount(gate.gate, limit)}" if gate else "",
         amount(gate.goal, limit) if gate else "",
-        f"{row.verdict.value}{f': {row.remark}' if row.remark else ''}",
+        row.verdict.value,
     ]
 
 

@@ -48,7 +48,6 @@ class Task:
     size: int
     rivals: tuple[str, ...]
     measure: Callable[[int], Sequence[Reading]]
-    missing: str = ""  # what the interface lacks for it
 
 
 def turns(contenders: Mapping[str, Contender], count: int) -> Iterator[tuple[int, str]]:
@@ -94,7 +93,6 @@ def timed(
     contenders: Mapping[str, Contender],
     *,
     per: float = 1,
-    missing: str = "",
 ) -> Task:
     """A task of which `ours` and each rival do *per* operations a turn."""
     rivals = tuple(name for name in contenders if name != "ours")
@@ -115,4 +113,4 @@ def timed(
             for rival in rivals
         ]
 
-    return Task(kind=kind, size=size, rivals=rivals, measure=measure, missing=missing)
+    return Task(kind=kind, size=size, rivals=rivals, measure=measure)

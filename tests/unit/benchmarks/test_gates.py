@@ -26,7 +26,7 @@ TINY = gates.Scale(
 GATE = Gate(kind="get", rival="dict", gate=2, goal=4)
 
 
-def task(*ratios, kind="get", rival="dict", size=10, missing=""):
+def task(*ratios, kind="get", rival="dict", size=10):
     """A task that finds the rival slower by each of *ratios*, one after the other."""
     left = list(ratios)
 
@@ -34,12 +34,12 @@ def task(*ratios, kind="get", rival="dict", size=10, missing=""):
         reading = Reading(kind=kind, size=size, rival=rival, ours=1.0, theirs=float(left.pop(0)))
         return [reading]
 
-    return Task(kind=kind, size=size, rivals=(rival,), measure=measure, missing=missing)
+    return Task(kind=kind, size=size, rivals=(rival,), measure=measure)
 
 
 def judged(table_gates, *tasks, whole=False):
     """The verdicts on *tasks*, each measured once."""
-    readings = [reading for each in tasks if not each.missing for reading in each.measure(1)]
+    readings = [reading for each in tasks for reading in each.measure(1)]
     return [row.verdict for row in rows(tasks, readings, table_gates, whole=whole)]
 
 
@@ -97,13 +97,6 @@ def test_a_gate_that_nothing_measures_fails(measuring):
     assert gates.main(["--only", "put"], gates=[GATE]) == 0
 
 
-def test_what_the_package_cannot_do_yet_is_named_and_not_judged(measuring, capsys):
-    """With what is missing."""
-    measuring(task(missing="no get() yet"))
-    assert gates.main([], gates=[GATE]) == 0
-    assert "not there yet: no get() yet" in capsys.readouterr().out
-
-
 def test_a_gate_counts_at_its_own_size():
     """The gate of that size goes before that of all; that of another size judges nothing."""
     at = {size: Gate(kind="get", rival="dict", gate=9, goal=9, at=size) for size in (10, 99)}
@@ -151,9 +144,6 @@ def test_everything_can_be_measured():
     tasks, readings = gates.measured(TINY, lambda _: True, (), lambda _: None)
     table = rows(tasks, readings, gates.GATES, whole=True)
     assert [row.kind for row in table if row.verdict is Verdict.NOT_MEASURED] == []
-    assert {row.kind for row in table if row.reading is None} == {
-        task.kind for task in tasks if task.missing
-    }
     assert [each for each in readings if min(each.ours, each.theirs) < 0] == []
     assert [
         each for each in readings if each.unit == "s" and min(each.ours, each.theirs) <= 0
@@ -242,5 +232,6 @@ def test_amounts_are_written_for_people(value, unit, text):
 
 
 def test_failed_is_about_gates_alone():
-    """What is not judged or not there fails nothing."""
-    assert not failed(rows([task(missing="x")], [], [GATE], whole=True))
+    """What has no gate fails nothing; a task of which nothing came fails."""
+    assert not failed(rows([task()], task(1).measure(1), [], whole=True))
+    assert failed(rows([task()], [], [GATE], whole=True))
