@@ -20,11 +20,16 @@ cdef struct Roots:
     Hamt ids           # job id -> slot
     Hamt runs          # run id -> slot of its own, whose value is that of the job
     Paged rows         # slot -> Record
-    Paged lanes        # number of (queue, pool) -> Tree of the queued jobs
+    Paged lanes        # number of (queue, pool) -> Lane
     Tree leased
     Tree unvalidated
     Tree backing_off
     Tree gangs
+
+# The queued jobs of a queue that may run in a pool.
+cdef struct Lane:
+    Tree tree
+    uint64_t birth     # the stamp of the edit since which it is never empty
 
 # Where a job stands in the indices.
 cdef struct Place:
@@ -44,6 +49,19 @@ cdef enum:
     IN_GANGS = 16
 
 
+# Which number a lane has. It is held once for each time that the lane fills, until no version
+# sees it filled so, and is another's after that.
+cdef class LaneNumbers:
+    cdef dict numbers        # queue -> pool or None -> number
+    cdef list names          # number -> (queue, pool or None), None: nobody's
+    cdef list holds          # number -> how often it is held
+    cdef list spare          # the numbers that are nobody's
+
+    cdef int64_t of(self, object queue, object pool) except -2
+    cdef int64_t hold(self, str queue, object pool) except -1
+    cdef void let_go(self, uint32_t number) noexcept
+
+
 cdef class JobIndex:
     cdef object __weakref__
     cdef History history
@@ -57,11 +75,9 @@ cdef class JobIndex:
     cdef Roots roots
     cdef dict ranks          # class name -> rank, 0 the most urgent
     cdef uint32_t moves[8]   # by state: bits of the states that may follow
-    cdef dict lanes          # queue -> pool or None -> number
-    cdef list lane_names     # number -> (queue, pool or None)
+    cdef LaneNumbers lanes
     cdef Edit spare          # of a writer that ended, for the next
 
-    cdef int lane_number(self, str queue, object pool) except -1
     cdef int committed(self) except -1
 
 

@@ -1,8 +1,8 @@
 # cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Every index over the jobs, and what keeps them in step with the rows.
 
-Owns INV-D1 to INV-D9 and INV-D15 (docs/invariants.md); relies on hamt, ordered and pages for
-structure and on versions for who sees what. A row leads to the job's record, which all versions
+Owns INV-D1 to INV-D9, INV-D15 and INV-D18 (docs/invariants.md); relies on hamt, ordered and pages
+for structure and on versions for who sees what. A row leads to the job's record, which all versions
 share that have the job as it is there.
 """
 
@@ -24,7 +24,7 @@ from pyresched._core.records cimport (
     records_free,
 )
 from pyresched._core.values cimport BACKING_OFF, NEVER, QUEUED, RUNNING, SUCCEEDED, Gang
-from pyresched._core.versions cimport EditLog, History
+from pyresched._core.versions cimport EditLog, History, add_fresh, add_retired, make_room
 
 
 cdef int by_id(const void *column, int64_t a, int64_t b) noexcept nogil:
@@ -63,6 +63,58 @@ cdef int64_t gang_hash(const Column *column, str queue, str gang_id) except? -1:
     return <int64_t> (sip_end(&state) & (<uint64_t> column.mask << 32 | column.mask))
 
 
+@cython.final
+@cython.no_gc
+cdef class LaneNumbers:
+    """The numbers of the lanes that some version or edit sees filled."""
+
+    def __cinit__(self):
+        self.numbers = {}
+        self.names = []
+        self.holds = []
+        self.spare = []
+
+    cdef int64_t of(self, object queue, object pool) except -2:
+        """The number of the lane of *queue* and *pool*, -1 when it has none."""
+        cdef dict pools = <dict> self.numbers.get(queue)
+        if pools is None:
+            return -1
+        number = pools.get(pool)
+        return -1 if number is None else <int64_t> number
+
+    cdef int64_t hold(self, str queue, object pool) except -1:
+        """The same, given now if there is none; `let_go` as often as this."""
+        cdef int64_t number = self.of(queue, pool)
+        if number >= 0:
+            self.holds[number] += 1
+            return number
+        if not self.spare:
+            self.names.append(None)
+            self.holds.append(0)
+            self.spare.append(len(self.names) - 1)
+        number = self.spare[len(self.spare) - 1]
+        self.numbers.setdefault(queue, {})[pool] = number
+        self.names[number] = (queue, pool)
+        self.holds[number] = 1
+        self.spare.pop()
+        return number
+
+    cdef void let_go(self, uint32_t number) noexcept:
+        self.holds[number] -= 1
+        if self.holds[number]:
+            return
+        queue, pool = self.names[number]
+        self.names[number] = None
+        del self.numbers[queue][pool]
+        if not self.numbers[queue]:
+            del self.numbers[queue]
+        self.spare.append(number)
+
+
+cdef void let_lane_go(void *owner, uint64_t number) noexcept:
+    (<LaneNumbers> owner).let_go(<uint32_t> number)
+
+
 @cython.no_gc_clear
 cdef class JobIndex:
     """Rows and indices of the newest version, and what all versions share."""
@@ -87,12 +139,11 @@ cdef class JobIndex:
                 self.moves[<int> state] |= 1 << <int> following
         self.ids = IdColumn(seed=seed, bits=hash_bits, limit=limit)
         self.runs = IdColumn(seed=seed, bits=hash_bits)
-        self.lanes = {}
-        self.lane_names = []
+        self.lanes = LaneNumbers()
         maps_init(&self.id_maps, &self.ids.column)
         maps_init(&self.run_maps, &self.runs.column)
         pages_init(&self.row_pages, sizeof(RecordRow))
-        pages_init(&self.lane_pages, sizeof(Tree))
+        pages_init(&self.lane_pages, sizeof(Lane))
         trees_init(&self.trees, by_id, &self.ids.column)
         self.id_maps.leaf_cells = self.run_maps.leaf_cells = leaf
         self.trees.leaf_items = leaf
@@ -100,20 +151,21 @@ cdef class JobIndex:
         history = History()
         history.keep(self.ids)
         history.keep(self.runs)
+        history.keep(self.lanes)
         self.history = history
 
     def __dealloc__(self):
         cdef uint32_t number
-        cdef Tree *lane
+        cdef const Lane *lane
         cdef Tree tree
         if self.history is None:
             return
         # Readers hold the store, so what is left is one version, and perhaps ghosts of pins,
         # which the history gives back when it goes, just after this.
         for number in range(<uint32_t> self.roots.lanes.length):
-            lane = <Tree *> page_read(&self.lane_pages, &self.roots.lanes, number)
+            lane = <const Lane *> page_read(&self.lane_pages, &self.roots.lanes, number)
             if lane != NULL:
-                tree = lane[0]
+                tree = lane.tree
                 tree_free(&self.trees, &tree)
         pages_free(&self.lane_pages, &self.roots.lanes)
         tree_free(&self.trees, &self.roots.leased)
@@ -144,20 +196,9 @@ cdef class JobIndex:
             "trees": self.trees.meter.bytes,
             "id_slots": self.ids.column.used,
             "run_slots": self.runs.column.used,
+            "lane_slots": len(self.lanes.names) - len(self.lanes.spare),
             "pinned": self.history.pinned,
         }
-
-    cdef int lane_number(self, str queue, object pool) except -1:
-        """The number of the lane of *queue* and *pool*, given now if there is none."""
-        cdef dict pools = <dict> self.lanes.get(queue)
-        if pools is None:
-            pools = self.lanes.setdefault(queue, {})
-        number = pools.get(pool)
-        if number is None:
-            self.lane_names.append((queue, pool))
-            number = len(self.lane_names) - 1
-            pools[pool] = number
-        return number
 
     cdef int committed(self) except -1:
         """Called after each commit, for whoever is above."""
@@ -293,10 +334,28 @@ cdef int move_lanes(JobIndex index, Roots *roots, EditLog *log, const Record *ol
 
 cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
                     const Place *place, uint32_t slot, bint link) except -1:
-    cdef uint32_t number = <uint32_t> index.lane_number(queue, pool)
-    cdef Tree *lane = <Tree *> page_write(&index.lane_pages, &roots.lanes, log, number)
+    cdef int64_t number = index.lanes.of(queue, pool)
+    cdef const Lane *found = NULL
+    cdef Lane *lane
     cdef Item item = lane_item(place, slot)
-    return entry(index, log, lane, not link, &item, link, &item)
+    cdef bint was_empty
+    if number >= 0:
+        found = <const Lane *> page_read(&index.lane_pages, &roots.lanes, <uint32_t> number)
+    was_empty = found == NULL or found.tree.count == 0
+    if was_empty:
+        if not link:
+            return 0
+        make_room(log, 1)
+        number = index.lanes.hold(queue, pool)
+        add_fresh(log, let_lane_go, <void *> index.lanes, <uint64_t> number)
+    lane = <Lane *> page_write(&index.lane_pages, &roots.lanes, log, <uint32_t> number)
+    if was_empty:
+        lane.birth = log.stamp
+    entry(index, log, &lane.tree, not link, &item, link, &item)
+    if lane.tree.count == 0:
+        make_room(log, 1)
+        add_retired(log, let_lane_go, <void *> index.lanes, <uint64_t> number, lane.birth)
+    return 0
 
 
 cdef int move_runs(JobIndex index, Roots *roots, EditLog *log, const Record *old,

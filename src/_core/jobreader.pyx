@@ -65,14 +65,12 @@ cdef class Reader:
         return None if record == NULL else job_view(record)
 
     cdef const Tree *lane(self, object queue, object pool) except? NULL:
-        """The lane of *queue* and *pool*, NULL when there never was one."""
-        pools = self.index.lanes.get(queue)
-        if pools is None:
+        """The lane of *queue* and *pool*, NULL when there is none."""
+        cdef int64_t number = self.index.lanes.of(queue, pool)
+        if number < 0:
             return NULL
-        number = (<dict> pools).get(pool)
-        if number is None:
-            return NULL
-        return <const Tree *> page_read(&self.index.lane_pages, &self.roots.lanes, number)
+        return <const Tree *> page_read(
+            &self.index.lane_pages, &self.roots.lanes, <uint32_t> number)
 
     @property
     def version(self):
@@ -189,7 +187,7 @@ cdef class Reader:
         self.must_be_open()
         walk = Walk.__new__(Walk)
         walk.reader = self
-        names = list(self.index.lanes.get(queue, ())) if pool is None else [pool]
+        names = list(self.index.lanes.numbers.get(queue, ())) if pool is None else [pool]
         walk.start(len(names))
         for name in names:
             lane = self.lane(queue, name)
@@ -207,7 +205,7 @@ cdef class Reader:
         cdef const Tree *others
         self.must_be_open()
         other.must_be_open()
-        for name in list(self.index.lanes.get(queue, ())) if pool is None else [pool]:
+        for name in list(self.index.lanes.numbers.get(queue, ())) if pool is None else [pool]:
             lane = self.lane(queue, name)
             others = other.lane(queue, name)
             if (NULL if lane == NULL else lane.root) != (NULL if others == NULL else others.root):
@@ -223,7 +221,7 @@ cdef class Reader:
         if pool is not None:
             lane = self.lane(queue, pool)
             return 0 if lane == NULL else lane.count
-        for name in list(self.index.lanes.get(queue, ())):
+        for name in list(self.index.lanes.numbers.get(queue, ())):
             lane = self.lane(queue, name)
             if lane != NULL and lane.count:
                 filled += 1
@@ -237,8 +235,8 @@ cdef class Reader:
         cdef const Tree *lane
         cdef list names = []
         self.must_be_open()
-        for queue, pools in list(self.index.lanes.items()):
-            for pool in list(<dict> pools):
+        for queue in list(self.index.lanes.numbers):
+            for pool in list(self.index.lanes.numbers.get(queue, ())):
                 lane = self.lane(queue, pool)
                 if lane != NULL and lane.count:
                     names.append(queue)
@@ -314,7 +312,7 @@ cdef class Reader:
         shape.extend(tree_breaches(&index.trees, &self.roots.unvalidated))
         shape.extend(tree_breaches(&index.trees, &self.roots.backing_off))
         shape.extend(tree_breaches(&index.trees, &self.roots.gangs))
-        for queue, pool in list(index.lane_names):
+        for queue, pool in filter(None, list(index.lanes.names)):
             lane = self.lane(queue, pool)
             if lane != NULL and (lane.root != NULL or lane.count):
                 lanes[queue, pool] = all_items(lane)

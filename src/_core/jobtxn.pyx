@@ -23,7 +23,7 @@ from pyresched._core.ordered cimport Item, Tree
 from pyresched._core.records cimport (
     Kind, Record, RunPart, name_equal, name_key, name_text, record_key, record_put,
 )
-from pyresched._core.values cimport BACKING_OFF, NEVER, QUEUED, SUCCEEDED, Gang
+from pyresched._core.values cimport BACKING_OFF, NEVER, SUCCEEDED, Gang
 from pyresched._core.versions cimport EDIT_OPEN, Edit
 from pyresched._core.views cimport Job
 
@@ -279,11 +279,6 @@ cdef class Txn(Reader):
                     f"{STATES[job.state]}")
         if job.cold != NULL and job.cold.run_count and (old == NULL or old.cold != job.cold):
             self.vet_runs(job, old, slot, new_runs)
-        if job.state == QUEUED:
-            for pool in kind.pools:
-                index.lane_number(kind.queue, pool)
-            if not kind.pools:
-                index.lane_number(kind.queue, None)
         return 0
 
     cdef int vet_runs(self, const Record *job, const Record *old, uint32_t slot,

@@ -367,10 +367,18 @@ class JobDbMachine(RuleBasedStateMachine):
         all_is_well(self.db, self.db.snapshot(), self.committed)
         memory = self.db.memory()
         assert memory["pinned"] == []
+        assert memory["lane_slots"] == len(
+            {
+                (job.queue, pool)
+                for job in self.committed.jobs.values()
+                if job.state is JobState.QUEUED
+                for pool in job.pools or (None,)
+            }
+        )
         assert memory["id_slots"] == len(self.committed.jobs)
         assert memory["run_slots"] == sum(len(job.runs) for job in self.committed.jobs.values())
 
 
 def test_the_job_db_answers_as_a_dict_does() -> None:
-    """INV-D1 to INV-D17, through every operation in any order."""
+    """INV-D1 to INV-D18, through every operation in any order."""
     run_state_machine_as_test(JobDbMachine, settings=settings(deadline=None))

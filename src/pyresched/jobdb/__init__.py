@@ -1,6 +1,6 @@
 """The jobs in memory: one writer, snapshots for nothing, every index kept at every commit.
 
-Owns the store's rules (docs/invariants.md, INV-D1 to INV-D17); relies on the native store. In a
+Owns the store's rules (docs/invariants.md, INV-D1 to INV-D18); relies on the native store. In a
 program the journal is the truth and `scheduler.sync` the only writer.
 """
 

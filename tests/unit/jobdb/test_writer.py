@@ -13,8 +13,9 @@ from types import FrameType
 import pytest
 
 from kit.jobs import backing_off, job, jobs, leased
-from pyresched.errors import TxnClosed, WriterBusy
-from pyresched.jobdb import JobDb, Txn
+from pyresched.errors import InputError, TxnClosed, WriterBusy
+from pyresched.jobdb import JobDb, Reader, Txn
+from pyresched.model import Job
 
 
 def in_thread(call: Callable[[], object], *, name: str = "") -> None:
@@ -286,6 +287,11 @@ assert txn.commit() == 2
         )
 
 
+def first_of(reader: Reader) -> Job:
+    """The first job in submit order."""
+    return next(iter(reader))
+
+
 class TestMemory:
     """Nothing is kept that no version sees."""
 
@@ -348,6 +354,62 @@ class TestMemory:
         del old
         assert gone() is None
         del newer
+
+    def test_a_queue_that_nobody_uses_is_forgotten(self, db: JobDb) -> None:
+        """INV-D18: names that come and go cost what is there at one time, not what there was."""
+
+        def churn(first: int, count: int) -> dict[str, object]:
+            for turn in range(first, first + count):
+                with db.write() as txn:
+                    txn.delete_many([f"job-{turn - 1}"])
+                    txn.upsert(job(f"job-{turn}", queue=f"queue-{turn}", pools=("p", f"{turn}")))
+            return db.memory()
+
+        before = churn(0, 3)
+        assert churn(3, 200) == {**before, "rows": db.memory()["rows"]}
+        assert before["lane_slots"] == 2
+        assert db.snapshot().queues() == ["queue-202"]
+
+    def test_a_queue_is_known_as_long_as_a_version_sees_jobs_in_it(self, db: JobDb) -> None:
+        """INV-D18: its number goes to no other queue before; the same queue may fill again."""
+        snaps = []
+        for turn in range(6):
+            with db.write() as txn:
+                txn.delete_many(each.id for each in txn)
+                txn.upsert_many(jobs(3, prefix=str(turn), queue=f"queue-{turn % 4}"))
+            snaps.append(db.snapshot())
+        for order in (2, 0, 0, 1, 1, 0):
+            held = [
+                (snap.queues(), {each.queue for each in snap.queued(queue)})
+                for snap in snaps
+                for queue in snap.queues()
+            ]
+            assert held == [([each.queue], {each.queue}) for each in map(first_of, snaps)]
+            assert db.memory()["lane_slots"] == len(
+                {each.queue for each in map(first_of, snaps)} | {"queue-1"}
+            )
+            del snaps[order]
+        assert db.memory()["lane_slots"] == 1
+
+    @pytest.mark.parametrize("end", ["abort", "refused", "dry run", "deleted at once"])
+    def test_a_queue_that_never_came_to_be_is_not_known(self, db: JobDb, end: str) -> None:
+        """INV-D18: nor do its names cost anything."""
+        before = db.memory()["lane_slots"]
+        txn = db.dry_run() if end == "dry run" else db.write()
+        if end == "refused":
+            with pytest.raises(InputError):
+                txn.upsert_many(
+                    [job("a", queue="new"), job("b", queue="other", priority_class="none")]
+                )
+            txn.commit()
+        else:
+            txn.upsert(job("a", queue="new", pools=("p", "q")))
+            if end == "deleted at once":
+                txn.delete_many(["a"])
+                txn.upsert(job("a", queue="new"))
+                txn.delete_many(["a"])
+            txn.abort() if end == "abort" else txn.commit()
+        assert db.memory()["lane_slots"] == before == 0
 
     def test_a_dropped_db_lets_its_jobs_go(self) -> None:
         """In a cycle with its own snapshot, too."""
