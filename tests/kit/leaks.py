@@ -14,9 +14,10 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
+from typing import Any
 
 from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued, run
-from pyresched.errors import PyreschedError, ReadOnly, TxnClosed, WriterBusy
+from pyresched.errors import Conflict, PyreschedError, ReadOnly, TxnClosed, WriterBusy
 from pyresched.indices import IdIndex, OrderedIndex
 from pyresched.jobdb import JobDb, Order
 from pyresched.model import Gang, Job, Outcome
@@ -269,6 +270,77 @@ def refusals() -> Callable[[], None]:
     return cycle
 
 
+def applied() -> Callable[[], None]:
+    """Dry runs that are applied, refused for what they wrote or depend on, and tried again."""
+    db = _full()
+    first = list(db.snapshot())
+
+    def cycle() -> None:
+        one, other, late = db.dry_run(), db.dry_run(), db.dry_run()
+        for trial in (one, other):
+            trial.depend_on(ids=["w-000000"], gang=("queue-a", "g"), queue="queue-b")
+            _stir(trial)
+        late.depend_on(queue=("queue-a", "a"))
+        db.apply(one)
+        for trial in (other, late, other):
+            with suppress(Conflict):
+                db.apply(trial)
+        for bad in (one, db.snapshot(), _other.dry_run()):
+            with suppress(TxnClosed, TypeError, ValueError):
+                db.apply(bad)
+        with db.write() as txn:
+            txn.delete_many([each.id for each in txn])
+            txn.upsert_many(first)
+
+    return cycle
+
+
+def columns() -> Callable[[], None]:
+    """Columns in and out, as they should be and refused."""
+    import numpy as np  # the others need not wait for it
+
+    db = _full()
+    ids = [f"of a column of its own {n}" for n in range(100)]
+    cells = np.array(ids, dtype="S40")
+    codes = np.arange(100, dtype=np.int32) % 2
+    right: dict[str, Any] = {
+        "ids": cells,
+        "submitted_at": np.arange(100),
+        "queue": (codes, ["a", "b"]),
+        "requirements": job().requirements,
+        "pools": (codes, [("p",), ("p", "q")]),
+        "gang": (codes - 1, [Gang("in columns", 50)]),
+        "payload": [[n] for n in range(100)],
+    }
+    wrong = [
+        {"ids": [*ids[:99], ""]},
+        {"ids": [*ids[:99], ids[0]]},
+        {"ids": [*ids[:99], "w-000001"]},
+        {"queue": (codes + 1, ["a", "b"])},
+        {"submitted_at": np.arange(99)},
+        {"payload": [1]},
+    ]
+
+    def cycle() -> None:
+        with db.write() as txn:
+            txn.upsert_columns(**right)
+            txn.columns("state", "priority")
+        snap = db.snapshot()
+        snap.columns("state", "runs", "leased_at", ids=cells)
+        with suppress(ValueError):
+            snap.columns("none")
+        with suppress(TypeError, ValueError):
+            snap.columns("state", ids=[*ids, 7])
+        with db.write() as txn:
+            txn.delete_many(ids)
+            for each in wrong:
+                with suppress(TypeError, ValueError):
+                    txn.upsert_columns(**{**right, **each})
+            txn.delete_many(ids)
+
+    return cycle
+
+
 def whole_dbs() -> Callable[[], None]:
     """Made, filled and dropped, some with readers and writers that outlive their name."""
     warnings.simplefilter("ignore", ResourceWarning)
@@ -371,6 +443,8 @@ CYCLES: dict[str, Callable[[], Callable[[], object]]] = {
     "walks": walks,
     "reads": reads,
     "refusals": refusals,
+    "applied": applied,
+    "columns": columns,
     "whole dbs": whole_dbs,
     "values": values,
     "dead writers": dead_writers,

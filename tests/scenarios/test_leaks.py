@@ -13,7 +13,7 @@ from kit.leaks import CYCLES, can_count
 
 COUNT = int(os.environ.get("PYRESCHED_LEAK_CYCLES", "20"))
 # Lists that double and pools that fill up move this much now and then, a leak in every cycle.
-MOVES = 4096
+MOVES = 8192
 A_CYCLE = 8
 
 if not can_count():
