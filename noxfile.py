@@ -14,7 +14,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = [
     *("lint", "types", "stubs", "layers"),
-    *("leaks", "bench", "gates", "instructions", "sanitize"),
+    *("threads", "leaks", "bench", "gates", "instructions", "sanitize"),
 ]
 
 ROOT = Path(__file__).parent
@@ -140,6 +140,17 @@ def sanitize(session: nox.Session) -> None:
             "UBSAN_OPTIONS": "print_stacktrace=1",
             "HYPOTHESIS_PROFILE": "dev",
         },
+    )
+
+
+@nox.session
+def threads(session: nox.Session) -> None:
+    """Eight readers and a writer for 20 s, checked at every commit; the ordinary suite takes 2."""
+    install_group(session, "test")
+    install_wheel(session)
+    session.run(
+        *("pytest", "tests/scenarios/test_threads.py", *session.posargs),
+        env={"PYRESCHED_THREADS_S": "20"},
     )
 
 
