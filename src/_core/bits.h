@@ -50,6 +50,29 @@ BITS_INLINE uint32_t bits_matches_portable(const uint32_t *words, uint32_t count
   return found;
 }
 
+/* How many of `count` ascending words are below `wanted`: first of the last of each line of eight,
+ * then of those of the line where it belongs. No load waits for another, no branch for a word. */
+BITS_INLINE uint32_t bits_below(const int64_t *words, uint32_t count, int64_t wanted) {
+  uint32_t lines = 0, found = 0;
+  for (uint32_t i = 7; i < count; i += 8)
+    lines += (uint32_t)(words[i] < wanted);
+  words += 8 * lines;
+  count -= 8 * lines;
+  if (count >= 8) {
+    for (uint32_t i = 0; i < 7; i++)
+      found += (uint32_t)(words[i] < wanted);
+  } else {
+    for (uint32_t i = 0; i < count; i++)
+      found += (uint32_t)(words[i] < wanted);
+  }
+  return 8 * lines + found;
+}
+
+/* The same for those that are not above `wanted`. */
+BITS_INLINE uint32_t bits_up_to(const int64_t *words, uint32_t count, int64_t wanted) {
+  return wanted == INT64_MAX ? count : bits_below(words, count, wanted + 1);
+}
+
 /* The 128 bits of 26 characters of Crockford's base 32, upper case, the first at most '7'.
  * 0: they are no such text, and the words are not set. */
 BITS_INLINE int bits_ulid_portable(const uint8_t *text, uint64_t *high, uint64_t *low) {

@@ -34,8 +34,6 @@ cdef struct Lane:
 # Where a job stands in the indices.
 cdef struct Place:
     int64_t submitted
-    int64_t word0      # the first 16 bytes of the id, in the order of the text
-    int64_t word1
     int64_t urgency    # rank of its class, then job priority
     int64_t eligible
     int64_t gang
@@ -71,7 +69,8 @@ cdef class JobIndex:
     cdef Maps run_maps
     cdef Pages row_pages
     cdef Pages lane_pages
-    cdef Trees trees
+    cdef Trees trees         # of lanes, gangs and what is backing off: two words
+    cdef Trees moments       # of the others: by submit time alone
     cdef Roots roots
     cdef dict ranks          # class name -> rank, 0 the most urgent
     cdef uint32_t moves[8]   # by state: bits of the states that may follow
@@ -91,7 +90,7 @@ cdef int place_of(JobIndex index, const Record *job, Place *place) except -1
 cdef int move(JobIndex index, Roots *roots, EditLog *log, const Record *old, const Record *new,
               uint32_t slot) except -1
 # Take *before* out if it *was* in, put *after* in if it *is_*.
-cdef int entry(JobIndex index, EditLog *log, Tree *tree, bint was, const Item *before,
+cdef int entry(Trees *trees, EditLog *log, Tree *tree, bint was, const Item *before,
                bint is_, const Item *after) except -1
 # One entry of a lane, of the runs.
 cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
@@ -100,17 +99,18 @@ cdef int run_entry(JobIndex index, Roots *roots, EditLog *log, const Name *run, 
                    uint32_t slot, bint link) except -1
 
 
+# Ids decide between items with equal words.
 cdef inline Item lane_item(const Place *place, uint32_t slot) noexcept nogil:
-    return Item(place.urgency, place.submitted, place.word0, slot)
+    return Item(place.urgency, place.submitted, 0, slot)
 
 
 cdef inline Item submit_item(const Place *place, uint32_t slot) noexcept nogil:
-    return Item(place.submitted, place.word0, place.word1, slot)
+    return Item(place.submitted, 0, 0, slot)
 
 
 cdef inline Item backing_off_item(const Place *place, uint32_t slot) noexcept nogil:
-    return Item(place.eligible, place.submitted, place.word0, slot)
+    return Item(place.eligible, place.submitted, 0, slot)
 
 
 cdef inline Item gang_item(const Place *place, uint32_t slot) noexcept nogil:
-    return Item(place.gang, place.submitted, place.word0, slot)
+    return Item(place.gang, place.submitted, 0, slot)

@@ -14,15 +14,17 @@ from libc.string cimport memcpy, memset
 from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, word_at
 from pyresched._core.hamt cimport LEAF_CELLS, hamt_free, hamt_put, hamt_remove, maps_init
 from pyresched._core.ids cimport (
-    KIND_HEAP, KIND_INLINE, NOWHERE, Column, IdColumn, Key, compare_slots, form_text, retire_slot,
-    take_slot,
+    NOWHERE, Column, IdColumn, Key, compare_slots, retire_slot, take_slot,
 )
-from pyresched._core.ordered cimport INNER_WAYS, Item, Tree, tree_add, tree_free, tree_remove, trees_init
+from pyresched._core.ordered cimport (
+    Item, Tree, Trees, tree_add, tree_free, tree_remove, trees_init,
+)
 from pyresched._core.pages cimport page_read, page_write, pages_free, pages_init
 from pyresched._core.records cimport (
-    VALIDATED, Kind, Name, Record, RecordRow, RunPart, active_run, name_equal, name_key, name_text,
+    VALIDATED, Kind, Name, Record, RecordRow, RunPart, active_run, name_equal, name_key,
     records_free,
 )
+from pyresched._core.treenode cimport INNER_WAYS
 from pyresched._core.values cimport BACKING_OFF, NEVER, QUEUED, RUNNING, SUCCEEDED, Gang
 from pyresched._core.versions cimport EditLog, History, add_fresh, add_retired, make_room
 
@@ -31,11 +33,6 @@ cdef int by_id(const void *column, int64_t a, int64_t b) noexcept nogil:
     if a < 0 or b < 0:
         return (a > b) - (a < b)
     return compare_slots(column, a, b)
-
-
-cdef inline int64_t signed_word(uint64_t word) noexcept nogil:
-    """*word* as an int64 that compares as it does."""
-    return <int64_t> (word ^ <uint64_t> 1 << 63)
 
 
 cdef int take_text(Sip *state, str text) except -1:
@@ -144,10 +141,11 @@ cdef class JobIndex:
         maps_init(&self.run_maps, &self.runs.column)
         pages_init(&self.row_pages, sizeof(RecordRow))
         pages_init(&self.lane_pages, sizeof(Lane))
-        trees_init(&self.trees, by_id, &self.ids.column)
+        trees_init(&self.trees, by_id, &self.ids.column, 2, sizeof(uint32_t))
+        trees_init(&self.moments, by_id, &self.ids.column, 1, sizeof(uint32_t))
         self.id_maps.leaf_cells = self.run_maps.leaf_cells = leaf
-        self.trees.leaf_items = leaf
-        self.trees.inner_ways = fanout
+        self.trees.form.leaf_items = self.moments.form.leaf_items = leaf
+        self.trees.form.inner_ways = self.moments.form.inner_ways = fanout
         history = History()
         history.keep(self.ids)
         history.keep(self.runs)
@@ -168,8 +166,8 @@ cdef class JobIndex:
                 tree = lane.tree
                 tree_free(&self.trees, &tree)
         pages_free(&self.lane_pages, &self.roots.lanes)
-        tree_free(&self.trees, &self.roots.leased)
-        tree_free(&self.trees, &self.roots.unvalidated)
+        tree_free(&self.moments, &self.roots.leased)
+        tree_free(&self.moments, &self.roots.unvalidated)
         tree_free(&self.trees, &self.roots.backing_off)
         tree_free(&self.trees, &self.roots.gangs)
         hamt_free(&self.id_maps, &self.roots.ids)
@@ -193,7 +191,7 @@ cdef class JobIndex:
             "runs": self.run_maps.meter.bytes,
             "rows": self.row_pages.meter.bytes,
             "lanes": self.lane_pages.meter.bytes,
-            "trees": self.trees.meter.bytes,
+            "trees": self.trees.meter.bytes + self.moments.meter.bytes,
             "id_slots": self.ids.column.used,
             "run_slots": self.runs.column.used,
             "lane_slots": len(self.lanes.names) - len(self.lanes.spare),
@@ -205,31 +203,9 @@ cdef class JobIndex:
         return 0
 
 
-cdef int id_words(const Record *job, Place *place) except -1:
-    """The first 16 bytes of the id as two words that compare as the text does."""
-    cdef uint8_t text[36]
-    cdef const uint8_t *at
-    cdef Py_ssize_t size = 0
-    if job.id_kind >= KIND_INLINE:
-        place.word0 = signed_word(job.id.hi)
-        place.word1 = signed_word(job.id.lo)
-        return 0
-    memset(text, 0, 16)
-    if job.id_kind == KIND_HEAP:
-        at = <const uint8_t *> PyUnicode_AsUTF8AndSize(
-            name_text(&job.id, job.id_kind), &size)
-        memcpy(text, at, min(size, 16))
-    else:
-        form_text(job.id_kind, job.id.hi, job.id.lo, text)
-    place.word0 = signed_word(word_at(text))
-    place.word1 = signed_word(word_at(text + 8))
-    return 0
-
-
 cdef int place_of(JobIndex index, const Record *job, Place *place) except -1:
     """Where *job* belongs. Raises InputError for its class, UnicodeEncodeError."""
     cdef Kind kind = <Kind> job.kind
-    id_words(job, place)
     place.submitted = job.submitted_at
     place.urgency = 0
     place.eligible = NEVER if job.cold == NULL else job.cold.eligible_at
@@ -273,20 +249,20 @@ cdef int move(JobIndex index, Roots *roots, EditLog *log, const Record *old, con
     before = submit_item(&was, slot)
     after = submit_item(&now_, slot)
     if not (same and both & IN_LEASED):
-        entry(index, log, &roots.leased, was.marks & IN_LEASED, &before,
+        entry(&index.moments, log, &roots.leased, was.marks & IN_LEASED, &before,
               now_.marks & IN_LEASED, &after)
     if not (same and both & IN_UNVALIDATED):
-        entry(index, log, &roots.unvalidated, was.marks & IN_UNVALIDATED, &before,
+        entry(&index.moments, log, &roots.unvalidated, was.marks & IN_UNVALIDATED, &before,
               now_.marks & IN_UNVALIDATED, &after)
     if not (same and both & IN_BACKING_OFF and was.eligible == now_.eligible):
         before = backing_off_item(&was, slot)
         after = backing_off_item(&now_, slot)
-        entry(index, log, &roots.backing_off, was.marks & IN_BACKING_OFF, &before,
+        entry(&index.trees, log, &roots.backing_off, was.marks & IN_BACKING_OFF, &before,
               now_.marks & IN_BACKING_OFF, &after)
     if not (same and both & IN_GANGS and was.gang == now_.gang):
         before = gang_item(&was, slot)
         after = gang_item(&now_, slot)
-        entry(index, log, &roots.gangs, was.marks & IN_GANGS, &before,
+        entry(&index.trees, log, &roots.gangs, was.marks & IN_GANGS, &before,
               now_.marks & IN_GANGS, &after)
     if (was.marks | now_.marks) & IN_LANES:
         move_lanes(index, roots, log, old, &was, new, &now_, slot)
@@ -295,13 +271,13 @@ cdef int move(JobIndex index, Roots *roots, EditLog *log, const Record *old, con
     return 0
 
 
-cdef int entry(JobIndex index, EditLog *log, Tree *tree, bint was, const Item *before,
+cdef int entry(Trees *trees, EditLog *log, Tree *tree, bint was, const Item *before,
                bint is_, const Item *after) except -1:
     """Take *before* out if it *was* in, put *after* in if it *is_*."""
     if was:
-        tree_remove(&index.trees, tree, log, before, NULL)
+        tree_remove(trees, tree, log, before, NULL)
     if is_:
-        tree_add(&index.trees, tree, log, after)
+        tree_add(trees, tree, log, after)
     return 0
 
 
@@ -351,7 +327,7 @@ cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, objec
     lane = <Lane *> page_write(&index.lane_pages, &roots.lanes, log, <uint32_t> number)
     if was_empty:
         lane.birth = log.stamp
-    entry(index, log, &lane.tree, not link, &item, link, &item)
+    entry(&index.trees, log, &lane.tree, not link, &item, link, &item)
     if lane.tree.count == 0:
         make_room(log, 1)
         add_retired(log, let_lane_go, <void *> index.lanes, <uint64_t> number, lane.birth)

@@ -3,13 +3,19 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from pyresched._core.jobindex cimport JobIndex, Roots
-from pyresched._core.ordered cimport Cursor, Item, Tree
+from pyresched._core.ordered cimport Cursor, Item, Tree, Trees
 from pyresched._core.records cimport Record
 from pyresched._core.versions cimport Pin
 from pyresched._core.views cimport Job
 
 cdef enum:
     AHEAD = 16         # jobs that a walk fetches at a time
+
+# Where a walk is in one tree.
+cdef struct Head:
+    Cursor cursor      # behind the item
+    Item item
+    bint there         # False: the tree is at its end
 
 
 cdef class Reader:
@@ -23,7 +29,7 @@ cdef class Reader:
     cdef const Record *record(self, uint32_t slot) noexcept
     cdef Job row(self, uint32_t slot)
     cdef const Tree *lane(self, object queue, object pool) except? NULL
-    cdef Walk walk(self, const Tree *tree)
+    cdef Walk walk(self, const Trees *trees, const Tree *tree)
 
 
 cdef class Snapshot(Reader):
@@ -32,8 +38,7 @@ cdef class Snapshot(Reader):
 
 cdef class Walk:
     cdef Reader reader
-    cdef Cursor *cursors     # one a tree, merged
-    cdef const Item **heads
+    cdef Head *heads         # one a tree, merged
     cdef Py_ssize_t trees
     cdef int64_t last        # the walk ends above this first key
     cdef uint32_t *slots     # instead of trees: what to walk, owned
@@ -48,7 +53,7 @@ cdef class Walk:
     cdef void *after
 
     cdef int start(self, Py_ssize_t trees) except -1
-    cdef void add(self, const Tree *tree) noexcept
+    cdef void add(self, const Trees *trees, const Tree *tree) noexcept
     cdef int sort_for_market(self, uint64_t count) except -1
     cdef void fetch(self) noexcept
     cdef uint32_t next_slots(self, uint32_t *slots) noexcept

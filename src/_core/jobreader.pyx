@@ -21,10 +21,11 @@ from pyresched._core.ids cimport (
 from pyresched._core.jobcolumns cimport column_fields, fill_column, sorted_slots
 from pyresched._core.jobindex cimport BEFORE_ALL, BLOCK, JobIndex, Roots, by_id, gang_hash
 from pyresched._core.ordered cimport (
-    Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek, tree_breaches,
+    Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek,
 )
 from pyresched._core.pages cimport Pages, page_read, pages_diff
 from pyresched._core.records cimport Record, RecordRow, record_at
+from pyresched._core.treecheck cimport tree_breaches
 from pyresched._core.values cimport Gang
 from pyresched._core.views cimport Job, job_view
 
@@ -146,17 +147,15 @@ cdef class Reader:
     def gang(self, str queue not None, str gang_id not None):
         """The members of a gang whatever their state."""
         cdef Cursor cursor
-        cdef const Item *item
         cdef list members = []
         cdef Job job
-        cdef Item first
+        cdef Item first, item
         self.must_be_open()
         first = Item(
-            gang_hash(&self.index.ids.column, queue, gang_id), INT64_MIN, INT64_MIN, BEFORE_ALL)
+            gang_hash(&self.index.ids.column, queue, gang_id), INT64_MIN, 0, BEFORE_ALL)
         cursor_seek(&cursor, &self.index.trees, &self.roots.gangs, &first)
         while True:
-            item = cursor_next(&cursor)
-            if item == NULL or item.k0 != first.k0:
+            if not cursor_next(&cursor, &item) or item.k0 != first.k0:
                 return members
             job = self.row(<uint32_t> item.value)
             if (<Gang> job.record.cold.gang).id == gang_id and job.kind().queue == queue:
@@ -164,16 +163,16 @@ cdef class Reader:
 
     def leased(self):
         """The jobs that hold room on a node."""
-        return self.walk(&self.roots.leased)
+        return self.walk(&self.index.moments, &self.roots.leased)
 
     def unvalidated(self):
         """The jobs that wait for validation."""
-        return self.walk(&self.roots.unvalidated)
+        return self.walk(&self.index.moments, &self.roots.unvalidated)
 
     def backing_off(self, before=None):
         """The waiting jobs that are eligible at *before* or earlier, due first."""
         cdef int64_t last = INT64_MAX if before is None else before
-        cdef Walk walk = self.walk(&self.roots.backing_off)
+        cdef Walk walk = self.walk(&self.index.trees, &self.roots.backing_off)
         walk.last = last
         return walk
 
@@ -192,7 +191,7 @@ cdef class Reader:
         for name in names:
             lane = self.lane(queue, name)
             if lane != NULL and lane.count:
-                walk.add(lane)
+                walk.add(&self.index.trees, lane)
                 count += lane.count
         # Only market pools ask for the other order, so no index keeps it.
         if order is BY_MARKET and walk.trees:
@@ -308,14 +307,14 @@ cdef class Reader:
             runs.append((slot_id(&index.runs.column, slot), owner))
         shape.extend(hamt_breaches(&index.id_maps, &self.roots.ids))
         shape.extend(hamt_breaches(&index.run_maps, &self.roots.runs))
-        shape.extend(tree_breaches(&index.trees, &self.roots.leased))
-        shape.extend(tree_breaches(&index.trees, &self.roots.unvalidated))
+        shape.extend(tree_breaches(&index.moments, &self.roots.leased))
+        shape.extend(tree_breaches(&index.moments, &self.roots.unvalidated))
         shape.extend(tree_breaches(&index.trees, &self.roots.backing_off))
         shape.extend(tree_breaches(&index.trees, &self.roots.gangs))
         for queue, pool in filter(None, list(index.lanes.names)):
             lane = self.lane(queue, pool)
             if lane != NULL and (lane.root != NULL or lane.count):
-                lanes[queue, pool] = all_items(lane)
+                lanes[queue, pool] = all_items(&index.trees, lane)
                 lane_counts[queue, pool] = lane.count
                 shape.extend(tree_breaches(&index.trees, lane))
         return {
@@ -326,10 +325,10 @@ cdef class Reader:
             ],
             "runs": runs,
             "submitted": submitted_slots(self),
-            "leased": all_items(&self.roots.leased),
-            "unvalidated": all_items(&self.roots.unvalidated),
-            "backing_off": all_items(&self.roots.backing_off),
-            "gangs": all_items(&self.roots.gangs),
+            "leased": all_items(&index.moments, &self.roots.leased),
+            "unvalidated": all_items(&index.moments, &self.roots.unvalidated),
+            "backing_off": all_items(&index.trees, &self.roots.backing_off),
+            "gangs": all_items(&index.trees, &self.roots.gangs),
             "lanes": lanes,
             "counts": {
                 "ids": self.roots.ids.count,
@@ -343,14 +342,14 @@ cdef class Reader:
             "shape": shape,
         }
 
-    cdef Walk walk(self, const Tree *tree):
+    cdef Walk walk(self, const Trees *trees, const Tree *tree):
         cdef Walk walk
         self.must_be_open()
         walk = Walk.__new__(Walk)
         walk.reader = self
         if tree.count:
             walk.start(1)
-            walk.add(tree)
+            walk.add(trees, tree)
         return walk
 
 
@@ -427,16 +426,18 @@ cdef list all_slots(const Maps *maps, const Hamt *map_):
         free(slots)
 
 
-cdef list all_items(const Tree *tree):
+cdef list all_items(const Trees *trees, const Tree *tree):
     cdef Cursor cursor
-    cdef const Item *item
+    cdef Item item
+    cdef tuple key
     cdef list items = []
-    cursor_first(&cursor, tree)
-    while True:
-        item = cursor_next(&cursor)
-        if item == NULL:
-            return items
-        items.append(((item.k0, item.k1, item.k2), item.value))
+    cursor_first(&cursor, trees, tree)
+    while cursor_next(&cursor, &item):
+        key = (item.k0,)
+        if trees.form.words == 2:
+            key = (item.k0, item.k1)
+        items.append((key, item.value))
+    return items
 
 
 @cython.final
@@ -471,15 +472,13 @@ cdef class Walk:
 
     def __dealloc__(self):
         self.leave()
-        free(self.cursors)
         free(self.heads)
         free(self.slots)
 
     cdef int start(self, Py_ssize_t trees) except -1:
         """Room for *trees* trees; a transaction will tell before it changes one."""
-        self.cursors = <Cursor *> malloc(max(1, trees) * sizeof(Cursor))
-        self.heads = <const Item **> malloc(max(1, trees) * sizeof(Item *))
-        if self.cursors == NULL or self.heads == NULL:
+        self.heads = <Head *> malloc(max(1, trees) * sizeof(Head))
+        if self.heads == NULL:
             raise MemoryError
         if self.reader.changing:
             self.after = self.reader.walks
@@ -502,14 +501,16 @@ cdef class Walk:
             (<Walk> self.after).before = self.before
         self.before = self.after = NULL
 
-    cdef void add(self, const Tree *tree) noexcept:
-        cursor_first(&self.cursors[self.trees], tree)
-        self.heads[self.trees] = cursor_next(&self.cursors[self.trees])
+    cdef void add(self, const Trees *trees, const Tree *tree) noexcept:
+        cdef Head *head = self.heads + self.trees
+        cursor_first(&head.cursor, trees, tree)
+        head.there = cursor_next(&head.cursor, &head.item)
         self.trees += 1
 
     cdef int sort_for_market(self, uint64_t count) except -1:
         """Go by class, submit time and id instead. The trees have *count* items."""
         cdef const void *ids = &self.reader.index.ids.column
+        cdef Head *head
         cdef size_t i, at = 0
         cdef Offer *offers = <Offer *> malloc(count * sizeof(Offer))
         self.slots = <uint32_t *> malloc(count * sizeof(uint32_t))
@@ -517,11 +518,12 @@ cdef class Walk:
             free(offers)
             raise MemoryError
         for i in range(<size_t> self.trees):
-            while self.heads[i] != NULL:
-                offers[at].item = self.heads[i][0]
+            head = self.heads + i
+            while head.there:
+                offers[at].item = head.item
                 offers[at].item.k0 >>= 32  # the rank, without the job's own priority
                 offers[at].ids = ids
-                self.heads[i] = cursor_next(&self.cursors[i])
+                head.there = cursor_next(&head.cursor, &head.item)
                 at += 1
         qsort(offers, at, sizeof(Offer), by_offer)
         for i in range(at):
@@ -536,7 +538,7 @@ cdef class Walk:
     cdef uint32_t next_slots(self, uint32_t *slots) noexcept:
         """Up to AHEAD slots from the one tree or the array."""
         cdef uint32_t count = 0
-        cdef const Item *head
+        cdef Head *head = self.heads
         if self.slots != NULL:
             while count < AHEAD and self.slot_at < self.slot_count:
                 slots[count] = self.slots[self.slot_at]
@@ -545,12 +547,10 @@ cdef class Walk:
             return count
         if self.trees == 0:
             return 0
-        head = self.heads[0]
-        while count < AHEAD and head != NULL and head.k0 <= self.last:
-            slots[count] = <uint32_t> head.value
+        while count < AHEAD and head.there and head.item.k0 <= self.last:
+            slots[count] = <uint32_t> head.item.value
             count += 1
-            head = cursor_next(&self.cursors[0])
-        self.heads[0] = head
+            head.there = cursor_next(&head.cursor, &head.item)
         return count
 
     cdef void fetch(self) noexcept:
@@ -588,21 +588,23 @@ cdef class Walk:
 
     cdef Job merge_step(self):
         """The same for several trees."""
-        cdef const Item *best
+        cdef Head *head
+        cdef const Item *best = NULL
         cdef Py_ssize_t i
-        best = self.heads[0]
-        for i in range(1, self.trees):
-            if best == NULL or self.heads[i] != NULL and below(
-                    &self.reader.index.trees, self.heads[i], best):
-                best = self.heads[i]
+        cdef int64_t slot
+        for i in range(self.trees):
+            head = self.heads + i
+            if head.there and (best == NULL or below(head.cursor.trees, &head.item, best)):
+                best = &head.item
         if best == NULL or best.k0 > self.last:
             self.trees = 0
             self.leave()
             return None
         slot = best.value
         for i in range(self.trees):
-            if self.heads[i] != NULL and self.heads[i].value == slot:
-                self.heads[i] = cursor_next(&self.cursors[i])
+            head = self.heads + i
+            if head.there and head.item.value == slot:
+                head.there = cursor_next(&head.cursor, &head.item)
         return self.reader.row(<uint32_t> slot)
 
     cdef int detach(self) except -1:
@@ -646,8 +648,6 @@ cdef int by_offer(const void *a, const void *b) noexcept nogil:
         return -1 if one.k0 < other.k0 else 1
     if one.k1 != other.k1:
         return -1 if one.k1 < other.k1 else 1
-    if one.k2 != other.k2:
-        return -1 if one.k2 < other.k2 else 1
     return by_id((<const Offer *> a).ids, one.value, other.value)
 
 
@@ -656,9 +656,7 @@ cdef inline bint below(const Trees *trees, const Item *a, const Item *b) noexcep
         return a.k0 < b.k0
     if a.k1 != b.k1:
         return a.k1 < b.k1
-    if a.k2 != b.k2:
-        return a.k2 < b.k2
-    return by_id(trees.context, a.value, b.value) < 0
+    return by_id(trees.form.context, a.value, b.value) < 0
 
 
 cdef int note_difference(void *context, uint32_t row, const void *old, const void *new

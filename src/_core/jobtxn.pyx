@@ -19,7 +19,7 @@ from pyresched._core.jobindex cimport (
     place_of, run_entry, submit_item,
 )
 from pyresched._core.jobreader cimport Reader, Walk
-from pyresched._core.ordered cimport Item, Tree
+from pyresched._core.ordered cimport Item, Tree, Trees
 from pyresched._core.records cimport (
     Kind, Record, RunPart, name_equal, name_key, name_text, record_key, record_put,
 )
@@ -360,6 +360,7 @@ cdef class Txn(Reader):
         cdef Key key
         cdef Place place
         cdef Item item
+        cdef Trees *trees = &index.moments
         cdef Tree *tree
         cdef const RunPart *run
         cdef uint32_t slot, i, before = NOWHERE
@@ -390,14 +391,16 @@ cdef class Txn(Reader):
             elif name == "unvalidated":
                 tree = &self.roots.unvalidated
             elif name == "backing_off":
+                trees = &index.trees
                 tree = &self.roots.backing_off
                 item = backing_off_item(&place, slot)
             elif name == "gangs":
+                trees = &index.trees
                 tree = &self.roots.gangs
                 item = gang_item(&place, slot)
             else:
                 raise ValueError(f"no index {name!r}")
-            entry(index, &self.edit.log, tree, not link, &item, link, &item)
+            entry(trees, &self.edit.log, tree, not link, &item, link, &item)
 
 
 cdef str id_of(const Record *job):

@@ -14,9 +14,11 @@ from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport whole
 from pyresched._core.ordered cimport (
-    Cursor, Item, Tree, cursor_first, cursor_next, cursor_seek, tree_breaches, tree_diff,
-    tree_find, tree_first, tree_free, tree_last, tree_measure, tree_put, tree_remove, trees_init,
+    Cursor, Item, Tree, cursor_first, cursor_next, cursor_seek, items_ascend, tree_build,
+    tree_diff, tree_find, tree_first, tree_free, tree_last, tree_pop, tree_put, tree_remove,
+    trees_init,
 )
+from pyresched._core.treecheck cimport tree_breaches, tree_measure
 from pyresched._core.versions cimport (
     EDIT_CLOSED, EDIT_OPEN, Edit, EditLog, History, Meter, allocation_fails,
 )
@@ -52,8 +54,15 @@ cdef int read_item(OrderedIndex index, object key, Item *item) except -1:
     item.k2 = whole((<tuple> key)[2]) if width > 2 else 0
     item.value = 0
     # All parts are good: the first key decides for the others.
-    index.width = <int> width
+    if width != index.width:
+        set_width(index, <int> width)
     return 0
+
+
+cdef void set_width(OrderedIndex index, int width) noexcept:
+    """Let keys have *width* parts, 0: as many as the next one has. No tree has an item yet."""
+    index.width = width
+    index.trees.form.words = width if width else MAX_WIDTH
 
 
 cdef object key_of(OrderedIndex index, const Item *item):
@@ -111,10 +120,10 @@ cdef Item *read_items(OrderedIndex index, object keys, object values,
                 items[i].value = whole(wanted[i])
     except:  # noqa: E722
         free(items)
-        index.width = width
+        set_width(index, width)
         raise
     if given is None:
-        index.width = <int> rows.shape[1]
+        set_width(index, <int> rows.shape[1])
     count[0] = number
     return items
 
@@ -157,14 +166,15 @@ cdef class OrderedIterator:
         return self
 
     def __next__(self):
-        cdef const Item *item = cursor_next(&self.cursor)
-        if item == NULL:
+        cdef Item item
+        # The first holds for one that was not made by `walk`.
+        if self.snapshot is None or not cursor_next(&self.cursor, &item):
             raise StopIteration
         if self.what == VALUES:
             return item.value
         if self.what == KEYS:
-            return key_of(self.snapshot.index, item)
-        return key_of(self.snapshot.index, item), item.value
+            return key_of(self.snapshot.index, &item)
+        return key_of(self.snapshot.index, &item), item.value
 
 
 cdef OrderedIterator walk(OrderedSnapshot snapshot, object start, int what):
@@ -173,7 +183,7 @@ cdef OrderedIterator walk(OrderedSnapshot snapshot, object start, int what):
     iterator.snapshot = snapshot
     iterator.what = what
     if start is None:
-        cursor_first(&iterator.cursor, &snapshot.tree)
+        cursor_first(&iterator.cursor, &snapshot.index.trees, &snapshot.tree)
     else:
         read_item(snapshot.index, start, &item)
         cursor_seek(&iterator.cursor, &snapshot.index.trees, &snapshot.tree, &item)
@@ -200,25 +210,26 @@ cdef class OrderedReader:
         the keys of this index, OverflowError if a part is no int64.
         """
         cdef Item item
-        cdef const Item *found
         if self.state[0] != EDIT_OPEN:
             self._check()
         read_item(self.index, key, &item)
-        found = tree_find(&self.index.trees, &self.tree, &item)
-        return default if found == NULL else found.value
+        if tree_find(&self.index.trees, &self.tree, &item, &item):
+            return item.value
+        return default
 
     def get_many(self, keys, default=None):
         """The values of *keys* as a list, *default* for those that are not there."""
         cdef Py_ssize_t i, count = 0
         cdef Item *items
-        cdef const Item *found
         cdef list values = []
         self._check()
         items = read_items(self.index, keys, None, &count)
         try:
             for i in range(count):
-                found = tree_find(&self.index.trees, &self.tree, items + i)
-                values.append(default if found == NULL else found.value)
+                if tree_find(&self.index.trees, &self.tree, items + i, items + i):
+                    values.append(items[i].value)
+                else:
+                    values.append(default)
         finally:
             free(items)
         return values
@@ -227,7 +238,7 @@ cdef class OrderedReader:
         cdef Item item
         self._check()
         read_item(self.index, key, &item)
-        return tree_find(&self.index.trees, &self.tree, &item) != NULL
+        return tree_find(&self.index.trees, &self.tree, &item, &item)
 
     def __len__(self):
         self._check()
@@ -235,17 +246,19 @@ cdef class OrderedReader:
 
     def first(self):
         """The pair of the lowest key and its value, or None when there is none."""
-        cdef const Item *item
+        cdef Item item
         self._check()
-        item = tree_first(&self.tree)
-        return None if item == NULL else (key_of(self.index, item), item.value)
+        if not tree_first(&self.index.trees, &self.tree, &item):
+            return None
+        return key_of(self.index, &item), item.value
 
     def last(self):
         """The pair of the highest key and its value, or None when there is none."""
-        cdef const Item *item
+        cdef Item item
         self._check()
-        item = tree_last(&self.tree)
-        return None if item == NULL else (key_of(self.index, item), item.value)
+        if not tree_last(&self.index.trees, &self.tree, &item):
+            return None
+        return key_of(self.index, &item), item.value
 
     def check(self):
         """Every breach of the structure's invariants, as a list of sentences."""
@@ -308,7 +321,7 @@ cdef class OrderedSnapshot(OrderedReader):
         cdef Meter meter
         meter.nodes = 0
         meter.bytes = 0
-        tree_measure(&self.tree, &meter)
+        tree_measure(&self.index.trees, &self.tree, &meter)
         return {"nodes": meter.nodes, "node_bytes": meter.bytes}
 
     def __repr__(self):
@@ -357,7 +370,7 @@ cdef class OrderedTxn(OrderedReader):
         item.value = whole(value)
         # Asking for an integer may have run code that ended this transaction.
         self._check()
-        return tree_put(&self.index.trees, &self.tree, &self.edit.log, &item, NULL) == 1
+        return tree_put(&self.index.trees, &self.tree, &self.edit.log, &item) == 1
 
     def add_many(self, keys, values):
         """Put each of *values* under the key at its place; of equal keys the last one counts.
@@ -374,8 +387,11 @@ cdef class OrderedTxn(OrderedReader):
         try:
             # Asking for integers may have run code that ended this transaction.
             self._check()
+            if self.tree.root == NULL and items_ascend(&self.index.trees, items, count):
+                tree_build(&self.index.trees, &self.tree, &self.edit.log, items, count)
+                return count
             for i in range(count):
-                new += tree_put(&self.index.trees, &self.tree, &self.edit.log, items + i, NULL)
+                new += tree_put(&self.index.trees, &self.tree, &self.edit.log, items + i)
         finally:
             free(items)
         return new
@@ -413,15 +429,13 @@ cdef class OrderedTxn(OrderedReader):
     def items(self):
         """Pairs of key and value as they are now, in ascending order of key."""
         cdef Cursor cursor
-        cdef const Item *item
+        cdef Item item
         cdef list pairs = []
         self._check()
-        cursor_first(&cursor, &self.tree)
-        while True:
-            item = cursor_next(&cursor)
-            if item == NULL:
-                return iter(pairs)
-            pairs.append((key_of(self.index, item), item.value))
+        cursor_first(&cursor, &self.index.trees, &self.tree)
+        while cursor_next(&cursor, &item):
+            pairs.append((key_of(self.index, &item), item.value))
+        return iter(pairs)
 
     def commit(self):
         """Publish. The number of the new version."""
@@ -442,12 +456,9 @@ cdef class OrderedTxn(OrderedReader):
 
 
 cdef object pop(OrderedIndex index, Tree *tree, EditLog *log):
-    cdef const Item *first = tree_first(tree)
     cdef Item item
-    if first == NULL:
+    if tree_pop(&index.trees, tree, log, &item) == 0:
         return None
-    item = first[0]
-    tree_remove(&index.trees, tree, log, &item, NULL)
     return key_of(index, &item), item.value
 
 
@@ -467,11 +478,11 @@ cdef class OrderedIndex:
         if not (4 <= leaf <= 32 and 4 <= inner <= 32):
             raise ValueError(f"leaf and inner must be from 4 to 32, got {leaf} and {inner}")
         self.history = History()
-        trees_init(&self.trees, NULL, NULL)
-        self.trees.leaf_items = leaf
-        self.trees.inner_ways = inner
+        trees_init(&self.trees, NULL, NULL, MAX_WIDTH, sizeof(int64_t))
+        self.trees.form.leaf_items = leaf
+        self.trees.form.inner_ways = inner
         self.single = Edit(self.history, None)
-        self.width = width
+        set_width(self, width)
 
     def __dealloc__(self):
         tree_free(&self.trees, &self.published)
@@ -516,7 +527,7 @@ cdef class OrderedIndex:
         self.history.begin_at_once(self.single)
         working = self.published
         try:
-            new = tree_put(&self.trees, &working, &self.single.log, &item, NULL)
+            new = tree_put(&self.trees, &working, &self.single.log, &item)
             self.history.prepare(self.single)
         except:  # noqa: E722
             self.history.abort(self.single)

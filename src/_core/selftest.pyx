@@ -24,8 +24,8 @@ from pyresched._core.ids cimport (
     sort_slots, take_slot,
 )
 from pyresched._core.ordered cimport (
-    Cursor, Item, Tree, Trees, cursor_first, cursor_next, tree_add, tree_breaches, tree_find,
-    tree_free, tree_measure, tree_remove, trees_init,
+    Cursor, Item, Tree, Trees, cursor_first, cursor_next, tree_add, tree_free, tree_remove,
+    trees_init,
 )
 from pyresched._core.pages cimport (
     Paged, Pages, page_read, page_write,
@@ -35,6 +35,7 @@ from pyresched._core.records cimport (
     Record, RecordRow, record_at, record_drop, record_new, record_put, records_free,
 )
 from pyresched._core.resources cimport saturating_add, saturating_mul, saturating_sub
+from pyresched._core.treecheck cimport tree_breaches, tree_measure, tree_spoil
 from pyresched._core.versions cimport (
     EDIT_CLOSED, Edit, History, Meter, Pin, add_fresh, add_retired, fail_allocations, make_room,
 )
@@ -390,9 +391,9 @@ cdef class Store:
         self.ids = IdColumn(seed=(1, 2), bits=bits)
         maps_init(&self.maps, &self.ids.column)
         self.maps.leaf_cells = leaf
-        trees_init(&self.trees, compare_slots, &self.ids.column)
-        self.trees.leaf_items = max(4, leaf)
-        self.trees.inner_ways = max(4, leaf)
+        trees_init(&self.trees, compare_slots, &self.ids.column, 1, 4)
+        self.trees.form.leaf_items = max(4, leaf)
+        self.trees.form.inner_ways = max(4, leaf)
         pages_init(&self.pages, 16)
         pages_init(&self.object_pages, sizeof(RecordRow))
         self.model = {}
@@ -486,7 +487,7 @@ cdef int look(Store store, Roots *roots, dict model) except -1:
     """Every structure of a version says what the dict says."""
     cdef Key key
     cdef Cursor cursor
-    cdef const Item *item
+    cdef Item item
     cdef const int64_t *row
     cdef const Record *record
     assert hamt_breaches(&store.maps, &roots.map) == []
@@ -501,11 +502,8 @@ cdef int look(Store store, Roots *roots, dict model) except -1:
         record = record_at(&store.object_pages, &roots.objects, slot)
         assert record.payload == <PyObject *> held
     walked = []
-    cursor_first(&cursor, &roots.tree)
-    while True:
-        item = cursor_next(&cursor)
-        if item == NULL:
-            break
+    cursor_first(&cursor, &store.trees, &roots.tree)
+    while cursor_next(&cursor, &item):
         walked.append((item.k0, slot_id(&store.ids.column, <uint32_t> item.value).encode()))
     assert walked == sorted(
         [(rank, id_.encode()) for id_, (_, rank, _, _) in model.items()])
@@ -531,7 +529,7 @@ cdef int nothing_is_left_over(Store store) except -1:
             hamt_measure(&store.map, &meter)
             allocated = (store.maps.meter.nodes, store.maps.meter.bytes)
         elif which == 1:
-            tree_measure(&store.tree, &meter)
+            tree_measure(&store.trees, &store.tree, &meter)
             allocated = (store.trees.meter.nodes, store.trees.meter.bytes)
         elif which == 2:
             pages_measure(&store.pages, &store.rows, &meter)
@@ -889,34 +887,11 @@ def test_a_separator_never_outlives_its_item():
     nothing_is_left_over(store)
 
 
-def test_ascending_items_fill_their_leaves():
-    """Half-full leaves would double what a queue in order of submission needs."""
-    cdef History history = History()
-    cdef Edit edit = Edit(history, None)
-    cdef Trees trees
-    cdef Tree tree
-    cdef Meter meter
-    cdef Item item
-    memset(&tree, 0, sizeof(Tree))
-    trees_init(&trees, NULL, NULL)
-    history.begin(edit, None)
-    for n in range(10_000):
-        item = item_of(n, n)
-        tree_add(&trees, &tree, &edit.log, &item)
-    history.prepare(edit)
-    history.commit(edit)
-    assert tree_breaches(&trees, &tree) == []
-    memset(&meter, 0, sizeof(Meter))
-    tree_measure(&tree, &meter)
-    assert meter.bytes < 36 * 10_000
-    tree_free(&trees, &tree)
-
-
 def test_checkers_see_what_is_broken():
     """Negative control: a wrong count, a cell under another hash, items out of order."""
     cdef Store store = Store()
     cdef Roots roots = roots_of(store)
-    cdef Item *first
+    cdef Item item
     store.history.begin(store.edit, None)
     for n, id_ in enumerate(IDS):
         put(store, &roots, store.edit, store.model, id_, n, n, None)
@@ -931,9 +906,9 @@ def test_checkers_see_what_is_broken():
     store.tree.count += 1
     assert len(tree_breaches(&store.trees, &store.tree)) == 1
     store.tree.count -= 1
-    item = item_of(0, store.model[IDS[0]][0])
-    first = <Item *> tree_find(&store.trees, &store.tree, &item)
-    first.k0 = 1_000
+    item = item_of(1_000, store.model[IDS[0]][0])
+    tree_spoil(&store.trees, &store.tree, &item)
     assert any(["before" in text for text in tree_breaches(&store.trees, &store.tree)])
-    first.k0 = 0
+    item.k0 = 0
+    tree_spoil(&store.trees, &store.tree, &item)
     assert tree_breaches(&store.trees, &store.tree) == []

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from kit.repository import NATIVE, ROOT, SELFTEST, native_modules
+from kit.repository import NATIVE, ROOT, SELFTESTS, native_modules
 
 DOOR = ROOT / "src" / "pyresched" / "_core"
 CORE = "pyresched._core"
@@ -31,8 +31,8 @@ def native_breaches(order, sources):
     *order* is that of the modules, lowest first. A `.pxd` without `.pyx` is inlined into its
     users and lies below all of them. Of Python modules only `pyresched.errors` lies lower.
     """
-    inline = {name[:-4] for name in sources if name.endswith(".pxd")} - set(order) - {SELFTEST}
-    rank = dict.fromkeys(inline, -1) | {name: at for at, name in enumerate([*order, SELFTEST])}
+    inline = {name[:-4] for name in sources if name.endswith(".pxd")} - set(order) - {*SELFTESTS}
+    rank = dict.fromkeys(inline, -1) | {name: at for at, name in enumerate([*order, *SELFTESTS])}
     for file, text in sorted(sources.items()):
         own = file.rsplit(".", 1)[0]
         for module in imported(text):
@@ -115,7 +115,7 @@ def test_naming_a_compiled_module_is_seen(line):
 def test_each_native_module_has_source_stub_and_ban():
     """CMake's list, the sources, the stubs beside the door and ruff's bans name the same modules."""
     modules = native_modules()
-    assert sorted(path.stem for path in NATIVE.glob("*.pyx")) == sorted([*modules, SELFTEST])
+    assert sorted(path.stem for path in NATIVE.glob("*.pyx")) == sorted([*modules, *SELFTESTS])
     assert sorted(path.stem for path in DOOR.glob("*.pyi")) == sorted(modules)
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     banned = settings["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]

@@ -4,12 +4,12 @@ import re
 import subprocess
 from pathlib import Path
 
-__all__ = ["NATIVE", "ROOT", "SELFTEST", "native_modules", "read_text", "tracked_files"]
+__all__ = ["NATIVE", "ROOT", "SELFTESTS", "native_modules", "read_text", "tracked_files"]
 
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "src" / "_core"
 # In debug builds only, above every other module, named by no door.
-SELFTEST = "selftest"
+SELFTESTS = ("selftest", "selftrees")
 
 
 def tracked_files(*patterns: str) -> list[Path]:

@@ -13,9 +13,14 @@ if not DEV and importlib.util.find_spec("pyresched._core.selftest") is None:
         allow_module_level=True,
     )
 
-from pyresched._core import selftest  # noqa: E402  above it stands why there may be none
+from pyresched._core import selftest, selftrees  # noqa: E402  above it stands why there may be none
 
-CASES = sorted(name for name in dir(selftest) if name.startswith("test_"))
+CASES = {
+    name: getattr(module, name)
+    for module in (selftest, selftrees)
+    for name in sorted(dir(module))
+    if name.startswith("test_")
+}
 
 
 def test_there_are_cases():
@@ -31,4 +36,4 @@ def test_asserts_are_compiled_in():
 @pytest.mark.parametrize("case", CASES)
 def test_native(case):
     """The case holds."""
-    getattr(selftest, case)()
+    CASES[case]()

@@ -8,7 +8,7 @@ from pyresched._core.views import Job
 from pyresched.model.ids import Instant, JobId, QueueName
 
 _T = TypeVar("_T")
-_Entries: TypeAlias = list[tuple[tuple[int, int, int], int]]
+_Entries: TypeAlias = list[tuple[tuple[int, ...], int]]
 
 class Order(Enum):
     """In which order a queue is walked.

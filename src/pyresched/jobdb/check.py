@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKERS", "breaches"]
 
-_Key = tuple[int, int, int]
+_Key = tuple[int, ...]
 _Entries = list[tuple[_Key, int]]
 
 
@@ -81,7 +81,7 @@ def inv_d4_gangs(contents: "Contents", config: SchedulingConfig) -> Iterator[str
     """INV-D4. A job is in the gang index exactly when it is in a gang, members side by side."""
     del config
     rows = dict(contents["rows"])
-    members = {slot: submit_key(job)[:2] for slot, job in rows.items() if job.gang is not None}
+    members = {slot: submit_key(job) for slot, job in rows.items() if job.gang is not None}
     entries = contents["gangs"]
     yield from _ordered(rows, "gang index", entries)
     found = [(slot, key[1:]) for key, slot in entries]
@@ -115,7 +115,7 @@ def inv_d7_backing_off(contents: "Contents", config: SchedulingConfig) -> Iterat
     """INV-D7. A job is in the backing-off index exactly when it waits, at its `eligible_at`."""
     del config
     expected = {
-        slot: (job.eligible_at, *submit_key(job)[:2])
+        slot: (job.eligible_at, job.submitted_at)
         for slot, job in contents["rows"]
         if job.state is JobState.BACKING_OFF
     }
@@ -176,21 +176,14 @@ def class_ranks(config: SchedulingConfig) -> dict[str, int]:
 
 
 def queue_key(job: Job, ranks: Mapping[str, int]) -> _Key:
-    """Where *job* stands in its queue; the whole id decides between equal keys."""
+    """Where *job* stands in its queue; the id decides between equal keys."""
     rank = ranks[job.requirements.priority_class]
-    return (rank << 32 | job.priority, job.submitted_at, _id_words(job)[0])
+    return (rank << 32 | job.priority, job.submitted_at)
 
 
 def submit_key(job: Job) -> _Key:
-    """Where *job* stands among all."""
-    return (job.submitted_at, *_id_words(job))
-
-
-def _id_words(job: Job) -> tuple[int, int]:
-    """The first 16 bytes of the id as two integers that compare as the text does."""
-    padded = job.id.encode()[:16].ljust(16, b"\0")
-    high, low = int.from_bytes(padded[:8], "big"), int.from_bytes(padded[8:], "big")
-    return (high - 2**63, low - 2**63)
+    """Where *job* stands among all; the id decides between equal keys."""
+    return (job.submitted_at,)
 
 
 def _by_slot(entries: _Entries) -> list[tuple[int, _Key]]:

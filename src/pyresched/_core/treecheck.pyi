@@ -1,0 +1,1 @@
+# The checker of B+trees, for other native modules: nothing here is for Python.
