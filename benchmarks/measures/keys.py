@@ -1,6 +1,7 @@
 """Ids as new text each time: a key object that was used before flatters whoever compares by it."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from random import Random
 
 from workloads import job_ids
@@ -10,12 +11,17 @@ __all__ = ["ID_LENGTH", "Keys"]
 ID_LENGTH = 26
 
 
+@lru_cache(maxsize=1)
+def _text(count: int) -> str:
+    return "".join(job_ids(count))
+
+
 class Keys:
     """*count* ULIDs. `fresh` cuts them out of one text, so that nobody has seen or hashed them."""
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._text = "".join(job_ids(count))
+        self._text = _text(count)
         self._order: list[int] = []
 
     def fresh(self, numbers: Iterable[int]) -> list[str]:
