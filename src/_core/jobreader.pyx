@@ -447,7 +447,9 @@ cdef class Snapshot(Reader):
 
     def upsert(self, job):
         """Raises ReadOnly."""
-        raise ReadOnly("a snapshot cannot be changed; open a transaction with write()")
+        raise ReadOnly(
+            f"a snapshot (here of version {self.version}) cannot be changed; open a transaction "
+            "with write()")
 
     def upsert_many(self, jobs):
         """Raises ReadOnly."""

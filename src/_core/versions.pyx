@@ -251,7 +251,8 @@ cdef class History:
         cdef int rung
         if self.thread_id == PyThreadState_GetID(PyThreadState_Get()):
             raise WriterBusy(
-                f"this thread has a transaction open since version {self.version}; "
+                f"this thread has a transaction open: {self.thread.name}, for "
+                f"{max(0.0, seconds() - self.since):.3f} s, since version {self.version}; "
                 "commit or abort it first"
             )
         if self.bell_forks != forks:
