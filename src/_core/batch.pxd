@@ -1,6 +1,6 @@
 # cython: language_level=3
 # Jobs on their way into a store, each id once.
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from pyresched._core.ids cimport Column, Key
 from pyresched._core.records cimport Name, Record
@@ -8,6 +8,7 @@ from pyresched._core.records cimport Name, Record
 
 cdef class Batch:
     cdef Record **records
+    cdef uint32_t *hashes  # of their ids, once `distinct` has passed
     cdef Py_ssize_t count
     cdef list keeper       # the jobs whose records these are; None: they are held here
     cdef int room(self, Py_ssize_t count) except -1
@@ -15,6 +16,8 @@ cdef class Batch:
     cdef void keep(self, Py_ssize_t kept, Py_ssize_t i) noexcept
     cdef void cut(self, Py_ssize_t kept) noexcept
     cdef int resolve(self, Py_ssize_t kept, Py_ssize_t again) except -1
+    # The key of the id in row *i*; `distinct` has passed.
+    cdef int key(self, const Column *column, Py_ssize_t i, Key *key) except -1
 
 
 # A column of ids: strs, cells of fixed width, or Arrow's offsets and bytes.

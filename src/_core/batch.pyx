@@ -45,11 +45,23 @@ cdef class Batch:
             for i in range(self.count):
                 record_drop(self.records[i])
         free(self.records)
+        free(self.hashes)
 
     cdef int room(self, Py_ssize_t count) except -1:
         self.records = <Record **> malloc(max(1, count) * sizeof(Record *))
-        if self.records == NULL:
+        self.hashes = <uint32_t *> malloc(max(1, count) * sizeof(uint32_t))
+        if self.records == NULL or self.hashes == NULL:
             raise MemoryError
+        return 0
+
+    cdef int key(self, const Column *column, Py_ssize_t i, Key *key) except -1:
+        cdef const Record *record = self.records[i]
+        if record.id_kind == KIND_HEAP:
+            return record_key(column, record, key)
+        key.kind = record.id_kind
+        key.hi = record.id.hi
+        key.lo = record.id.lo
+        key.hash = self.hashes[i]
         return 0
 
     cdef int distinct(self, const Column *column) except -1:
@@ -62,6 +74,8 @@ cdef class Batch:
         cdef Key key
         if count <= FEW:
             for i in range(count):
+                record_key(column, self.records[i], &key)
+                self.hashes[i] = key.hash
                 for j in range(kept):
                     if self.resolve(j, i):
                         break
@@ -79,6 +93,7 @@ cdef class Batch:
         try:
             for i in range(count):
                 record_key(column, self.records[i], &key)
+                self.hashes[i] = key.hash
                 at = key.hash & mask
                 while table[at]:
                     entry = table[at]
@@ -99,6 +114,7 @@ cdef class Batch:
         cdef Record *other = self.records[kept]
         self.records[kept] = self.records[i]
         self.records[i] = other
+        self.hashes[kept] = self.hashes[i]
 
     cdef void cut(self, Py_ssize_t kept) noexcept:
         """Leave out all from *kept* on."""

@@ -207,7 +207,7 @@ cdef class Txn(Reader):
             for first in range(0, batch.count, BLOCK):
                 count = min(<Py_ssize_t> BLOCK, batch.count - first)
                 for i in range(count):
-                    record_key(&index.ids.column, batch.records[first + i], &keys[i])
+                    batch.key(&index.ids.column, first + i, &keys[i])
                 hamt_find_many(&index.id_maps, &self.roots.ids, keys, slots + first, count)
                 for i in range(count):
                     new += slots[first + i] == NOWHERE
@@ -216,7 +216,7 @@ cdef class Txn(Reader):
             for first in range(0, batch.count, AHEAD):
                 count = min(<Py_ssize_t> AHEAD, batch.count - first)
                 for i in range(count):
-                    record_key(&index.ids.column, batch.records[first + i], &keys[i])
+                    batch.key(&index.ids.column, first + i, &keys[i])
                 if self.roots.ids.count > OUT_OF_REACH:
                     hamt_warm(&index.id_maps, &self.roots.ids, keys, count)
                 for i in range(count):
