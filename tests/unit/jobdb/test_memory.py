@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from kit import leaks
 from kit.jobs import backing_off, gang, job, jobs, leased, requeued
-from pyresched.jobdb import JobDb
+from pyresched.jobdb import JobDb, record_memory
 from pyresched.model import Job, JobState
 
 COMMITS = 10_000
@@ -164,6 +165,50 @@ def test_an_end_without_a_commit_gives_back_every_byte(begin: str) -> None:
         assert db.memory() == before
     assert list(new) == rows
     assert len(old) == len(rows)
+
+
+def alive() -> dict[str, int]:
+    """How many records, cold parts, trackers and interned kinds the process has."""
+    gc.collect()
+    return {what: many for what, many in record_memory().items() if what != "record_bytes"}  # type: ignore[misc]
+
+
+def test_a_dropped_db_takes_its_records_along() -> None:
+    """And what they share: nothing of a store outlives its last reader."""
+    before = alive()
+    db = full()
+    snap, walk = db.snapshot(), iter(db.snapshot())
+    one_job_commits(db, lambda n: f"job-{n % 50:06}", count=100)
+    held_by_all = alive()
+    assert held_by_all["records"] - before["records"] == len(db.snapshot()) + 50
+    assert held_by_all["kinds"] > before["kinds"]
+    assert held_by_all["colds"] > before["colds"]
+    kept = snap["job-000003"]
+    del db, snap, walk
+    assert alive()["records"] == before["records"] + 1
+    assert kept.id == "job-000003"
+    del kept
+    assert alive() == before
+
+
+@pytest.mark.parametrize("name", [each for each in leaks.CYCLES if not each.startswith("control")])
+def test_no_use_leaves_a_record_behind(name: str) -> None:
+    """Counted one by one, for every way of use (bytes: tests/scenarios/test_leaks.py)."""
+    cycle = leaks.CYCLES[name]()
+    for _ in range(3):
+        cycle()
+    before = alive()
+    for _ in range(4):
+        cycle()
+    assert alive() == before
+
+
+def test_control_a_record_left_behind_is_counted() -> None:
+    """Those of twenty jobs that somebody keeps."""
+    cycle = leaks.CYCLES["control: jobs"]()
+    before = alive()
+    cycle()
+    assert alive()["records"] - before["records"] == 20
 
 
 def test_loading_jobs_gives_the_collector_nothing_to_look_at() -> None:
