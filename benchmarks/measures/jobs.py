@@ -4,6 +4,7 @@ A queue has twenty job sets; the jobs of a set ask for the same, as those of rea
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,12 +76,16 @@ class JobColumns:
         self.gangs = [
             Gang(f"gang-{n}", size) for n in range(int(self.gang_codes.max(initial=-1)) + 1)
         ]
-        self.python_gangs: list[PythonGang] = []
         self.queues = [f"queue-{n:04}" for n in range(queue_count(count))]
         self.sets = [f"set-{n % SETS_A_QUEUE:02}-of-{n // SETS_A_QUEUE}" for n in range(sets)]
         self.pools = [(POOL,), (POOL, "gpu"), ("gpu",)]
         self.shapes = [_shape(n) for n in range(32)]
         self.python_shapes = [python_requirements(each) for each in self.shapes]
+
+    @cached_property
+    def python_gangs(self) -> list[PythonGang]:
+        """The gangs as the rival has them."""
+        return [PythonGang(each.id, each.cardinality) for each in self.gangs]
 
     def of(self, who: str, numbers: Iterable[int]) -> list[Any]:
         """New jobs of *who*, nothing in them used before but what many jobs share."""
@@ -117,8 +122,7 @@ class JobColumns:
     def python(self, numbers: Iterable[int]) -> Iterator[PythonJob]:
         """Jobs of the rival."""
         queues, shapes, sets, pools = self.queues, self.python_shapes, self.sets, self.pools
-        if not self.python_gangs:
-            self.python_gangs = [PythonGang(each.id, each.cardinality) for each in self.gangs]
+        gangs = self.python_gangs
         for id, submitted, priority, queue, shape, set_, where, gang in self._rows(numbers):
             yield PythonJob(
                 id,
@@ -130,7 +134,7 @@ class JobColumns:
                 pools[where],
                 JobState.QUEUED,
                 True,  # noqa: FBT003  validated
-                None if gang < 0 else self.python_gangs[gang],
+                None if gang < 0 else gangs[gang],
             )
 
     def buffers(self) -> dict[str, Any]:

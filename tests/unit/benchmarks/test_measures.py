@@ -145,8 +145,8 @@ def test_both_kinds_of_job_are_the_same_jobs():
 def test_the_columns_are_the_same_jobs():
     """What the rival makes of the buffers is what it gets as values."""
     columns = JobColumns(400)
-    jobs = columns.of("python", range(400))
-    assert columns.python_from_buffers(columns.buffers()) == jobs
+    made = columns.python_from_buffers(columns.buffers())
+    assert made == columns.of("python", range(400))
 
 
 def test_jobs_are_as_announced():
