@@ -1,11 +1,12 @@
 """The job db against a plain dict: every operation, every answer, several versions at once."""
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -107,6 +108,8 @@ def seen(model: JobModel, watch: Watch) -> object:
 class JobDbMachine(RuleBasedStateMachine):
     """One writer, dry runs, snapshots and walks, each with the dict that it should equal."""
 
+    make_db: Callable[..., Any] = JobDb
+
     def __init__(self) -> None:
         super().__init__()
         self.committed = JobModel()
@@ -130,7 +133,7 @@ class JobDbMachine(RuleBasedStateMachine):
         """A db whose ids collide in all, many or no bits, and whose nodes hold few things, so
         that a handful of jobs makes deep trees.
         """
-        self.db = JobDb(hash_bits=bits, seed=seed, leaf=leaf, fanout=fanout)
+        self.db = type(self).make_db(hash_bits=bits, seed=seed, leaf=leaf, fanout=fanout)
 
     def open_txns(self) -> list[tuple[Txn, JobModel]]:
         """What can be written to."""
@@ -488,3 +491,158 @@ def test_control_small_nodes_make_deep_trees() -> None:
     (small_ids, small_trees), (ids, trees) = nodes
     assert small_ids > 3 * ids
     assert small_trees > 5 * trees
+
+
+class Stand:
+    """A reader or transaction through which all calls go, so that a control may bend one."""
+
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.reader, name)
+
+    def __len__(self) -> int:
+        return len(self.reader)
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self.reader)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.reader
+
+    def diff(self, older: "Stand") -> Any:
+        return self.reader.diff(older.reader)
+
+
+class StandIn:
+    """A job db that does all that one does; each control overrides what it breaks."""
+
+    def __init__(self, **how: Any) -> None:
+        self.db = JobDb(**how)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.db, name)
+
+    def snapshot(self) -> Any:
+        return Stand(self.db.snapshot())
+
+    def write(self) -> Any:
+        return Stand(self.db.write())
+
+    def dry_run(self) -> Any:
+        return Stand(self.db.dry_run())
+
+    def apply(self, trial: Stand) -> int:
+        return self.db.apply(trial.reader)
+
+
+class Moving(StandIn):
+    """INV-D10: its snapshots are always of now."""
+
+    def snapshot(self) -> Any:
+        db = self.db
+
+        class Newest(Stand):
+            reader = property(lambda _: db.snapshot(), lambda *_: None)
+
+        return Newest(None)
+
+
+class Stubborn(StandIn):
+    """INV-D11: what was aborted is there."""
+
+    def write(self) -> Any:
+        stand = Stand(self.db.write())
+        stand.abort = stand.reader.commit
+        return stand
+
+
+class Lingering(StandIn):
+    """INV-D11, INV-D15: a reader of each tenth version is never let go."""
+
+    def write(self) -> Any:
+        if self.db.version % 10 == 0:
+            self.kept = self.db.snapshot()
+        return super().write()
+
+
+class Leaky(StandIn):
+    """INV-D12: what is staged is seen by who comes meanwhile."""
+
+    def write(self) -> Any:
+        self.writer = super().write()
+        return self.writer
+
+    def snapshot(self) -> Any:
+        writer = getattr(self, "writer", None)
+        return super().snapshot() if writer is None or writer.closed else Stand(writer.reader)
+
+
+class Piecemeal(StandIn):
+    """INV-D13: of a batch that is refused, what came before is in."""
+
+    def write(self) -> Any:
+        stand = super().write()
+        stand.upsert_many = lambda batch: [stand.upsert(each) for each in batch] and None
+        return stand
+
+
+class Shuffled(StandIn):
+    """INV-D14: jobs of one submit time come in another order than that of their ids."""
+
+    def snapshot(self) -> Any:
+        class Backwards(Stand):
+            def __iter__(self) -> Iterator[Job]:
+                return iter(sorted(self.reader, key=lambda one: (one.submitted_at, one.id[::-1])))
+
+        return Backwards(self.db.snapshot())
+
+
+class Blind(StandIn):
+    """INV-D16: a dry run that was overtaken is applied all the same."""
+
+    def apply(self, trial: Stand) -> int:
+        try:
+            return super().apply(trial)
+        except Conflict:
+            with self.db.write():
+                pass
+            return self.db.version
+
+
+class Twice(StandIn):
+    """INV-D17: a dry run may be applied again."""
+
+    def apply(self, trial: Stand) -> int:
+        with suppress(TxnClosed):
+            return super().apply(trial)
+        return self.db.version
+
+
+def machine_over(kind: type[StandIn]) -> type[JobDbMachine]:
+    """The machine, over dbs of *kind*."""
+    return type(f"Over{kind.__name__}", (JobDbMachine,), {"make_db": kind})
+
+
+GENERATED = settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.parametrize("kind", StandIn.__subclasses__(), ids=lambda kind: kind.__name__)
+def test_control_the_machine_finds_what_is_broken(kind: type[StandIn]) -> None:
+    """INV-D10 to INV-D17, each broken once, where no checker of one version can see it."""
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        run_state_machine_as_test(machine_over(kind), settings=GENERATED)
+
+
+def test_control_the_machine_finds_nothing_in_what_is_whole() -> None:
+    """The stand-in by itself is a job db."""
+    run_state_machine_as_test(machine_over(StandIn), settings=settings(GENERATED, max_examples=20))
