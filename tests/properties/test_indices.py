@@ -6,9 +6,16 @@ Holds INV-N1 to INV-N8.
 import contextlib
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from kit.index_keys import BAD_IDS, BAD_KEYS, GOOD_IDS, Worded, seeds
 from pyresched.errors import TxnClosed, WriterBusy
@@ -148,6 +155,7 @@ class IndexMachine(RuleBasedStateMachine):
 class IdMachine(IndexMachine):
     """`IdIndex`; bits of the hash from none (all ids collide) to all, leaves from one cell."""
 
+    kind = IdIndex
     keys = st.sampled_from(GOOD_IDS)
 
     @staticmethod
@@ -162,7 +170,7 @@ class IdMachine(IndexMachine):
         seed=seeds, bits=st.sampled_from([0, 1, 3, 32]), leaf=st.sampled_from([1, 2, 4, 32])
     )
     def make(self, seed, bits, leaf):
-        self.index = IdIndex(seed=seed, bits=bits, leaf=leaf)
+        self.index = self.kind(seed=seed, bits=bits, leaf=leaf)
 
     @precondition(lambda self: self.txn is not None)
     @rule(key=keys, value=VALUES)
@@ -377,3 +385,133 @@ class OrderedMachine(IndexMachine):
 TestIdIndex = IdMachine.TestCase
 TestOrderedIndex = OrderedMachine.TestCase
 TestIdIndex.settings = TestOrderedIndex.settings = settings(stateful_step_count=40)
+
+
+class Stand:
+    """A reader or transaction through which all calls go, so that a control may bend one."""
+
+    def __init__(self, reader):
+        self.reader = reader
+
+    def __getattr__(self, name):
+        return getattr(self.reader, name)
+
+    def __len__(self):
+        return len(self.reader)
+
+    def __iter__(self):
+        return iter(self.reader)
+
+    def __contains__(self, key):
+        return key in self.reader
+
+    def __enter__(self):
+        self.reader.__enter__()
+        return self
+
+    def __exit__(self, *told):
+        return self.reader.__exit__(*told)
+
+    def diff(self, older):
+        return self.reader.diff(older.reader)
+
+
+class StandIn:
+    """An index that does all that one does; each control overrides what it breaks."""
+
+    def __init__(self, **how):
+        self.index = IdIndex(**how)
+
+    def __getattr__(self, name):
+        return getattr(self.index, name)
+
+    def snapshot(self):
+        return Stand(self.index.snapshot())
+
+    def write(self):
+        return Stand(self.index.write())
+
+
+class Moving(StandIn):
+    """INV-N1: its snapshots are always of now."""
+
+    def snapshot(self):
+        index = self.index
+
+        class Newest(Stand):
+            reader = property(lambda _: index.snapshot(), lambda *_: None)
+            version = index.version
+
+        return Newest(None)
+
+
+class Stubborn(StandIn):
+    """INV-N2: what was aborted is there."""
+
+    def write(self):
+        stand = super().write()
+        stand.abort = stand.reader.commit
+        return stand
+
+
+class Leaky(StandIn):
+    """INV-N3: what is staged is seen by who comes meanwhile."""
+
+    def write(self):
+        self.writer = super().write()
+        return self.writer
+
+    def snapshot(self):
+        writer = getattr(self, "writer", None)
+        try:
+            len(writer or ())
+        except TxnClosed:
+            writer = None
+        return Stand(writer.reader) if writer else super().snapshot()
+
+
+class Lingering(StandIn):
+    """INV-N4: a version stays though nobody reads it."""
+
+    def write(self):
+        self.kept = self.index.snapshot()
+        return super().write()
+
+
+class Shuffled(StandIn):
+    """INV-N7: ids come in another order than that of their bytes."""
+
+    def snapshot(self):
+        class Backwards(Stand):
+            def items(self):
+                return sorted(self.reader.items(), key=lambda item: item[0][::-1])
+
+        return Backwards(self.index.snapshot())
+
+
+def run_over(kind, examples):
+    """The machine of `IdIndex`, over stand-ins."""
+    machine = type(f"Over{kind.__name__}", (IdMachine,), {"kind": kind})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            derandomize=True,
+            database=None,
+            phases=[Phase.generate],
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+@pytest.mark.parametrize("kind", StandIn.__subclasses__(), ids=lambda kind: kind.__name__)
+def test_control_the_machine_finds_what_is_broken(kind):
+    """INV-N1 to INV-N4 and INV-N7, each broken once, where no checker of one version sees it."""
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        run_over(kind, 200)
+
+
+def test_control_the_machine_finds_nothing_in_what_is_whole():
+    """The stand-in by itself is an index."""
+    run_over(StandIn, 20)
