@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 import pytest
 
 from kit.job_model import JobModel
-from kit.jobs import backing_off, ended, job, jobs, leased, requeued
+from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued
 from pyresched.errors import TxnClosed, WriterBusy
 from pyresched.jobdb import DryRun, JobDb, Reader, Snapshot, Txn
 from pyresched.model import Gang, Job, JobState
@@ -438,6 +439,62 @@ def test_columns_are_read_without_the_lock_beside_a_writer(db: JobDb) -> None:
         threads.start(read, f"reader {n}")
     threads.join()
     assert list(first) == kept
+
+
+def test_one_transaction_in_the_hands_of_many_threads(db: JobDb) -> None:
+    """Not wise, but safe: each call is of one moment, none of them harms another, and after the
+    end, which comes when it comes, all are told.
+    """
+    with db.write() as txn:
+        txn.upsert_many(jobs(2500, pools=("p", "q")))
+        txn.upsert_many(each for n in range(20) for each in gang(f"g{n}"))
+    first = db.snapshot()
+    cells = np.array([each.id for each in first][::2], dtype="S10")
+    reads: list[Callable[[Any], object]] = [
+        list,
+        len,
+        lambda txn: txn.get_many(IDS),
+        lambda txn: txn.columns("state", "priority"),
+        lambda txn: txn.columns("state", "runs", ids=cells),
+        lambda txn: list(txn.queued("queue-a", "p")),
+        lambda txn: list(txn.leased()),
+        lambda txn: txn.gang("queue-a", "g1"),
+        lambda txn: txn.diff(first).pairs(),
+        lambda txn: txn.queues(),
+    ]
+    threads = Threads(seconds=SECONDS / 2)
+    current: list[Txn] = [db.write()]
+
+    def read(seed: int) -> Callable[[], None]:
+        def call() -> None:
+            rng = Random(seed)
+            while threads.goes_on():
+                with suppress(TxnClosed):
+                    rng.choice(reads)(current[0])
+
+        return call
+
+    def write() -> None:
+        turn = 0
+        while threads.goes_on():
+            turn += 1
+            txn = current[0]
+            txn.upsert_many(map(leased, list(txn.queued("queue-a", "p"))[::3]))
+            txn.delete_many([each.id for each in list(txn)[turn % 3 :: 7]])
+            txn.upsert_many(jobs(600, prefix=f"new-{turn % 3}", pools=("p",)))
+            if turn % 4 == 0:
+                txn.commit()
+            elif turn % 2 == 0:
+                txn.abort()
+            if txn.closed:
+                current[0] = db.write() if turn % 8 else db.dry_run()
+
+    threads.start(write, "writer")
+    for n in range(3):
+        threads.start(read(n), f"reader {n}")
+    threads.join()
+    if not current[0].closed:
+        current[0].abort()
 
 
 WAITS_FOR_EVER = """
