@@ -105,6 +105,14 @@ def seen(model: JobModel, watch: Watch) -> object:
     return ids_of(model.queued(*((name,) if isinstance(name, str) else name)))
 
 
+def members(model: JobModel, watch: Watch) -> list[str]:
+    """The jobs that are part of it now."""
+    found = seen(model, watch)
+    if isinstance(found, Job):
+        return [found.id]
+    return [each if isinstance(each, str) else each.id for each in found or ()]  # type: ignore[attr-defined]
+
+
 class JobDbMachine(RuleBasedStateMachine):
     """One writer, dry runs, snapshots and walks, each with the dict that it should equal."""
 
@@ -155,22 +163,67 @@ class JobDbMachine(RuleBasedStateMachine):
         """There is only one."""
         with pytest.raises(WriterBusy):
             self.db.write()
+        for trial, _ in self.left:
+            with pytest.raises(WriterBusy):
+                self.db.apply(trial)
 
     @precondition(lambda self: len(self.dry_runs) < 3)
-    @rule()
-    def dry_run(self) -> None:
-        """Begin an overlay on what is committed."""
+    @rule(n=st.integers(0, 99), kind=few)
+    def dry_run(self, n: int, kind: int) -> None:
+        """Begin an overlay on what is committed, often for the sake of something there."""
         trial = self.db.dry_run()
         self.dry_runs.append((trial, self.committed.copy()))
         self.bases[id(trial)] = (self.committed.copy(), [])
+        if kind:
+            self.depend_on_what_is_there(-1, n, kind)
 
     @precondition(lambda self: self.dry_runs)
     @rule(which=few, watch=watches)
     def depend_on(self, which: int, watch: Watch) -> None:
         """Say what else may not change."""
+        self.watch(self.dry_runs[which % len(self.dry_runs)][0], watch)
+
+    def depend_on_what_is_there(self, which: int, n: int, kind: int) -> None:
+        """A job, its gang, its queue."""
         trial = self.dry_runs[which % len(self.dry_runs)][0]
+        there = self.bases[id(trial)][0].all()
+        if there:
+            job = there[n % len(there)]
+            around: list[Watch] = [("ids", job.id), ("queue", job.queue)]
+            around += [("queue", (job.queue, pool)) for pool in job.pools]
+            around += [("gang", (job.queue, job.gang.id))] * 2 if job.gang else []
+            self.watch(trial, around[kind % len(around)])
+
+    def watch(self, trial: DryRun, watch: Watch) -> None:
+        """Let *trial* depend on something."""
         trial.depend_on(**{watch[0]: [watch[1]] if watch[0] == "ids" else watch[1]})
         self.bases[id(trial)][1].append(watch)
+
+    @precondition(lambda self: (self.dry_runs or self.left) and self.writer is None)
+    @rule(
+        which=few,
+        n=st.integers(0, 99),
+        change=st.sampled_from([*sorted(CHANGES), "delete"]),
+        apply=st.booleans(),
+    )
+    def overtake(self, which: int, n: int, change: str, *, apply: bool) -> None:
+        """Change a job that a dry run saw, in one commit, while it may still be applied."""
+        trials = [*self.left, *self.dry_runs]
+        trials = [each for each in trials if self.bases[id(each[0])][1]] or trials
+        trial, overlay = trials[which % len(trials)]
+        _, watched = self.bases[id(trial)]
+        saw = sorted({id for each in watched for id in members(self.committed, each)})
+        if not saw:
+            return
+        job = self.committed.jobs[saw[n % len(saw)]]
+        self.writer = (self.db.write(), self.committed.copy())
+        if change == "delete":
+            assert self.writer[0].delete_many([job.id]) == self.writer[1].delete_many([job.id])
+        else:
+            self.put(0, [CHANGES[change](job, n)])
+        self.commit()
+        if apply:
+            self.apply_one(trial, overlay, again=False)
 
     @precondition(lambda self: self.dry_runs and len(self.left) < 3)
     @rule(which=few)
@@ -186,7 +239,12 @@ class JobDbMachine(RuleBasedStateMachine):
     def apply(self, which: int, *, again: bool) -> None:
         """Open or left: a conflict if it must be, else its changes and no others."""
         there = self.left if which % 2 and self.left else self.dry_runs or self.left
-        trial, overlay = there.pop(which % len(there))
+        self.apply_one(*there[which % len(there)], again=again)
+
+    def apply_one(self, trial: DryRun, overlay: JobModel, *, again: bool) -> None:
+        """It is as before, or it has ended."""
+        self.dry_runs = [each for each in self.dry_runs if each[0] is not trial]
+        self.left = [each for each in self.left if each[0] is not trial]
         with suppress(Compared):  # payloads that nobody can compare: it may be asked to
             self.apply_to(trial, overlay, again=again)
         if trial.closed:
