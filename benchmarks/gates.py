@@ -67,7 +67,7 @@ QUICK = Scale(
     keys=(1_000, 10_000, 100_000),
     jobs=50_000,
     lookups=10_000,
-    changes=500,
+    changes=1_000,
     commits=10_000,
     asked=500_000,
 )
@@ -99,6 +99,8 @@ INDEX_GATES = (
     Gate(kind="ordered remove", rival="SortedList", gate=2.5, goal=4.3),
     Gate(kind="ordered pop of the first", rival="SortedDict", gate=4, goal=6.5),
     Gate(kind="ordered pop of the first", rival="SortedList", gate=2, goal=3.3),
+    Gate(kind="pop of the first, one a version", rival="SortedDict", gate=2, goal=4),
+    Gate(kind="pop of the first, one a version", rival="SortedList", gate=1.2, goal=2),
     Gate(kind="diff of 1,000 changes", rival="immutables", gate=200, goal=1_000, at=MILLION),
 )
 _flat = partial(Gate, rival="1,000 jobs", sense=Sense.FLAT, gate=2, goal=1.1)

@@ -18,6 +18,8 @@ __all__ = ["IdMaps"]
 MISSING = object()
 BATCH = 256
 TXN = 1_000
+# So many turns insert other ids each.
+POOL = 16
 
 
 class IdMaps:
@@ -40,19 +42,19 @@ class IdMaps:
         ]
         if self.loads:
             loads = {name: self._load(name) for name in ("ours", "immutables", "rpds")}
-            tasks.append(timed("bulk load of ids", size, loads))
-            tasks.append(timed("diff of 1,000 changes", size, self._diffs()))
+            tasks.append(timed("bulk load of ids", size, loads, warm=False))
+            tasks.append(timed("diff of 1,000 changes", size, self._diffs(), warm=False))
         return tasks
 
     @cached_property
     def keys(self) -> Keys:
         """The ids, and behind them those that are inserted."""
-        return Keys(self.size + self.inserts)
+        return Keys(self.size + POOL * self.inserts)
 
     @cached_property
     def values(self) -> list[int]:
         """The same integers for everybody."""
-        return list(range(self.size + self.inserts))
+        return list(range(self.size + POOL * self.inserts))
 
     @cached_property
     def full(self) -> dict[str, Any]:
@@ -140,12 +142,14 @@ class IdMaps:
         return {"ours": ours, "immutables": loop}
 
     def _inserts(self) -> dict[str, Contender]:
-        new = range(self.size, self.size + self.inserts)
+        def new(turn: int) -> tuple[list[str], list[int]]:
+            first = self.size + turn % POOL * self.inserts
+            numbers = range(first, first + self.inserts)
+            return self.keys.fresh(numbers), self.values[first : first + self.inserts]
 
         @contextmanager
         def ours(turn: int) -> Iterator[Work]:
-            del turn  # the same ids each time, taken out again
-            index, ids, values = self.full["ours"], self.keys.fresh(new), self.values[self.size :]
+            index, (ids, values) = self.full["ours"], new(turn)
 
             def work() -> None:
                 for id, value in zip(ids, values, strict=True):
@@ -158,12 +162,7 @@ class IdMaps:
         def of(name: str) -> Contender:
             @contextmanager
             def contender(turn: int) -> Iterator[Work]:
-                del turn
-                full, ids, values = (
-                    self.full[name],
-                    self.keys.fresh(new),
-                    self.values[self.size :],
-                )
+                full, (ids, values) = self.full[name], new(turn)
 
                 def insert() -> None:
                     current = full

@@ -44,12 +44,8 @@ class JobLoads:
         """With jobs made before, and from columns."""
         count = self.count
         return [
-            timed("upsert_many of Job values", count, {who: self._load(who) for who in KINDS}),
-            timed(
-                "upsert from columns",
-                count,
-                {who: self._load_columns(who) for who in KINDS},
-            ),
+            timed("upsert_many of Job values", count, _both(self._load), warm=False),
+            timed("upsert from columns", count, _both(self._load_columns), warm=False),
         ]
 
     @cached_property

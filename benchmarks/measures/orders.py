@@ -1,6 +1,6 @@
 """The ordered index beside `sortedcontainers`, which keeps no versions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
@@ -14,6 +14,7 @@ from workloads import spread
 __all__ = ["Orders"]
 
 Key = tuple[int, int, int]
+POOL = 16
 NAMES = ("ours", "SortedDict", "SortedList")
 
 
@@ -30,6 +31,7 @@ class Orders:
             "ordered add": self._add,
             "ordered remove": self._remove,
             "ordered pop of the first": self._pop,
+            "pop of the first, one a version": partial(self._pop, versions=True),
         }
         return [
             timed(kind, self.size, {name: of(name) for name in NAMES}, per=self.changes)
@@ -49,42 +51,45 @@ class Orders:
             "SortedList": SortedList([(*key, n) for n, key in enumerate(keys)]),
         }
 
-    def _new_keys(self) -> list[Key]:
-        return order_keys(self.size, self.changes)
+    def _new_keys(self, turn: int) -> list[Key]:
+        return order_keys(self.size + turn % POOL * self.changes, self.changes)
 
     def _add(self, name: str) -> Contender:
         @contextmanager
         def contender(turn: int) -> Iterator[Work]:
-            del turn  # the same keys each time, taken out again
-            yield _adding(name, self.full[name], self._new_keys())
-            _removing(name, self.full[name], self._new_keys())()
+            yield _adding(name, self.full[name], self._new_keys(turn))
+            _removing(name, self.full[name], self._new_keys(turn))()
 
         return contender
 
     def _remove(self, name: str) -> Contender:
         @contextmanager
         def contender(turn: int) -> Iterator[Work]:
-            del turn
-            _adding(name, self.full[name], self._new_keys())()
-            yield _removing(name, self.full[name], self._new_keys())
+            _adding(name, self.full[name], self._new_keys(turn))()
+            yield _removing(name, self.full[name], self._new_keys(turn))
 
         return contender
 
-    def _pop(self, name: str) -> Contender:
+    def _pop(self, name: str, *, versions: bool = False) -> Contender:
+        """A queue drained from its head: ours in one transaction, or in a version each."""
+
         @contextmanager
         def contender(turn: int) -> Iterator[Work]:
-            del turn
+            del turn  # the first are the first
             full, popped = self.full[name], []
-            pop = {
-                "ours": lambda: full.pop_first,
-                "SortedDict": lambda: partial(full.popitem, 0),
-                "SortedList": lambda: partial(full.pop, 0),
-            }[name]()
 
-            def work() -> None:
+            def pop_all(pop: Callable[[], object]) -> None:
                 popped.extend([pop() for _ in range(self.changes)])
 
-            yield work
+            def drain() -> None:
+                with full.write() as txn:
+                    pop_all(txn.pop_first)
+
+            yield {
+                "ours": lambda: pop_all(full.pop_first) if versions else drain(),
+                "SortedDict": lambda: pop_all(partial(full.popitem, 0)),
+                "SortedList": lambda: pop_all(partial(full.pop, 0)),
+            }[name]
             if name == "ours":
                 with full.write() as txn:
                     txn.add_many([key for key, _ in popped], [value for _, value in popped])

@@ -60,14 +60,22 @@ def turns(contenders: Mapping[str, Contender], count: int) -> Iterator[tuple[int
 
 
 def medians(
-    contenders: Mapping[str, Contender], *, repetitions: int, collecting: bool
+    contenders: Mapping[str, Contender], *, repetitions: int, collecting: bool, warm: bool = False
 ) -> dict[str, float]:
-    """The median time of each contender in seconds."""
+    """The median time of each contender in seconds.
+
+    *warm*: each turn follows one of the same contender that is not counted, on other input, so
+    that a small structure is as near as it is to a program that works with it all the time, and
+    not where the other contenders have left it.
+    """
     taken: dict[str, list[int]] = {name: [] for name in contenders}
     # No turn of the second pass repeats the input of the first.
     offset = repetitions if collecting else 0
     with _collector(on=collecting):
         for turn, name in turns(contenders, repetitions):
+            if warm:
+                with contenders[name](-1 - turn - offset) as work:
+                    work()
             with contenders[name](turn + offset) as work:
                 began = thread_time_ns()
                 result = work()
@@ -93,13 +101,14 @@ def timed(
     contenders: Mapping[str, Contender],
     *,
     per: float = 1,
+    warm: bool = True,
 ) -> Task:
-    """A task of which `ours` and each rival do *per* operations a turn."""
+    """A task of which `ours` and each rival do *per* operations a turn; *warm* as in `medians`."""
     rivals = tuple(name for name in contenders if name != "ours")
 
     def measure(repetitions: int) -> list[Reading]:
-        off = medians(contenders, repetitions=repetitions, collecting=False)
-        on = medians(contenders, repetitions=repetitions, collecting=True)
+        off = medians(contenders, repetitions=repetitions, collecting=False, warm=warm)
+        on = medians(contenders, repetitions=repetitions, collecting=True, warm=warm)
         return [
             Reading(
                 kind=kind,

@@ -51,7 +51,8 @@ def test_a_task_runs_seven_turns_without_the_collector_and_seven_with_it():
 
         return prepared
 
-    task = timed("k", 1, {"ours": contender("ours"), "rival": contender("rival")})
+    both = {"ours": contender("ours"), "rival": contender("rival")}
+    task = timed("k", 1, both, warm=False)
     task.measure(REPETITIONS)
     work, after = seen[::2], seen[1::2]
     assert REPETITIONS >= 7
@@ -63,6 +64,25 @@ def test_a_task_runs_seven_turns_without_the_collector_and_seven_with_it():
     firsts = [name for (name, turn, _), (_, before, _) in pairwise(reversed(work)) if turn > before]
     assert {"ours", "rival"} == set(firsts)
     assert gc.isenabled()
+
+
+def test_a_warm_turn_follows_one_of_other_input_that_is_not_counted():
+    """By the same contender, with a number of turn that no counted one has."""
+    seen = []
+
+    def contender(name):
+        @contextmanager
+        def prepared(turn):
+            work = (lambda: None) if turn >= 0 else (lambda: sum(range(200_000)))
+            yield lambda: (seen.append((name, turn)), work())
+
+        return prepared
+
+    both = {"ours": contender("ours"), "rival": contender("rival")}
+    (reading,) = timed("k", 1, both).measure(3)
+    assert [name for name, _ in seen[::2]] == [name for name, _ in seen[1::2]]
+    assert [turn for _, turn in seen[::2]] == [-1 - turn for _, turn in seen[1::2]]
+    assert max(reading.ours, reading.theirs) < 1e-4
 
 
 def test_medians_are_of_the_timed_work_alone():
