@@ -13,7 +13,8 @@ from libc.string cimport memcpy, memset
 from pyresched._core.bits cimport lowest, matches, prefetch
 from pyresched._core.ids cimport NOWHERE, Column, Key, entry_at, holds, key_of_slot
 from pyresched._core.versions cimport (
-    EditLog, Meter, allocation_fails, drop_node, make_room, new_node, out_of_memory, release,
+    EditLog, Meter, allocation_fails, drop_node, make_room, new_node, out_of_memory, owns,
+    release,
 )
 
 # A child is 0 (nothing), the address of an Inner, or the address of a Leaf plus 1.
@@ -236,7 +237,7 @@ cdef int own_path(Maps *maps, Hamt *map_, EditLog *log, const Key *key, Path *pa
     cdef uint32_t i
     for i in range(depth):
         old = path.inner[i]
-        if old.stamp != log.stamp:
+        if not owns(log, old.stamp):
             own = <Inner *> new_node(log, &maps.meter, reclaim_inner, maps, sizeof(Inner))
             if own == NULL:
                 return out_of_memory()
@@ -272,10 +273,12 @@ cdef Leaf *own_leaf(Maps *maps, Hamt *map_, EditLog *log, const Key *key, Path *
     nodes already are."""
     cdef Leaf *old = leaf_of(path.end)
     cdef Leaf *own
-    if old.stamp == log.stamp and old.capacity >= room:
-        return old
-    # A leaf that grows in this edit will grow again.
-    own = new_leaf(maps, log, max(room, old.count) + (4 if old.stamp == log.stamp else 0), old.bits)
+    if owns(log, old.stamp):
+        if old.capacity >= room:
+            return old
+        # A leaf that has grown will grow again.
+        room += 4
+    own = new_leaf(maps, log, max(room, old.count), old.bits)
     add_cells(own, old)
     drop_node(log, reclaim_leaf, maps, old)
     place_leaf(map_, path, key.hash, own.bits, tagged(own))

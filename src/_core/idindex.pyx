@@ -27,7 +27,7 @@ from pyresched._core.ids cimport (
     take_slot,
 )
 from pyresched._core.versions cimport (
-    EDIT_CLOSED, EDIT_OPEN, Edit, EditLog, History, Meter, allocation_fails, make_room,
+    EDIT_CLOSED, EDIT_OPEN, Edit, EditLog, History, Meter, allocation_fails, make_room, owns,
 )
 
 from pyresched.errors import TxnClosed
@@ -62,7 +62,7 @@ cdef int put(IdIndex index, Hamt *map_, EditLog *log, const Key *key, int64_t va
         entry = entry_at(&index.ids.column, before)
         if entry.value == value:
             return 0
-        if born(entry) == log.stamp:
+        if owns(log, born(entry)):
             # Nobody else can see the slot yet.
             entry.value = value
             return 0
@@ -581,10 +581,12 @@ cdef class IdIndex:
         self.history.begin_at_once(self.single)
         working = self.published
         try:
+            self.history.change_in_place(self.single)
             put(self, &working, &self.single.log, &key, number)
             self.history.prepare(self.single)
         except:  # noqa: E722
-            self.history.abort(self.single)
+            if self.history.give_up(self.single):
+                self.published = working
             raise
         self.published = working
         self.history.commit(self.single)
@@ -599,10 +601,12 @@ cdef class IdIndex:
         self.history.begin_at_once(self.single)
         working = self.published
         try:
+            self.history.change_in_place(self.single)
             found = take_away(self, &working, &self.single.log, &key)
             self.history.prepare(self.single)
         except:  # noqa: E722
-            self.history.abort(self.single)
+            if self.history.give_up(self.single):
+                self.published = working
             raise
         self.published = working
         self.history.commit(self.single)

@@ -17,7 +17,8 @@ from pyresched._core.treenode cimport (
     most, move_cells, node_size, order, rank, set_item, set_value, value_of,
 )
 from pyresched._core.versions cimport (
-    EditLog, allocation_fails, drop_node, make_room, new_node, out_of_memory, release,
+    EditLog, allocation_fails, drop_node, make_room, new_node, out_of_memory, owns,
+    release,
 )
 
 
@@ -104,11 +105,11 @@ cdef void *own(Trees *trees, EditLog *log, void **place, uint32_t room,
     *limit* words."""
     cdef Head *old = head(place[0])
     cdef void *node
-    if old.stamp == log.stamp and old.capacity >= room and old.shared <= limit:
+    if owns(log, old.stamp) and old.capacity >= room and old.shared <= limit:
         return old
     if old.capacity < room:
-        # A node that grows in this edit will grow again.
-        if old.stamp == log.stamp:
+        # A node that has grown will grow again.
+        if owns(log, old.stamp):
             room += SLACK
     elif old.capacity < old.count + 2 * SLACK:
         # Of the same form it is copied fastest.

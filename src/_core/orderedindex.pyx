@@ -20,7 +20,7 @@ from pyresched._core.ordered cimport (
 )
 from pyresched._core.treecheck cimport tree_breaches, tree_measure
 from pyresched._core.versions cimport (
-    EDIT_CLOSED, EDIT_OPEN, Edit, EditLog, History, Meter, allocation_fails,
+    EDIT_CLOSED, EDIT_OPEN, Edit, History, Meter, allocation_fails,
 )
 
 from pyresched.errors import TxnClosed
@@ -420,8 +420,13 @@ cdef class OrderedTxn(OrderedReader):
 
     def pop_first(self):
         """Take out the lowest key: the pair of it and its value, or None when there is none."""
+        cdef Item item
         self._check()
-        return pop(self.index, &self.tree, &self.edit.log)
+        if not tree_first(&self.index.trees, &self.tree, &item):
+            return None
+        pair = (key_of(self.index, &item), item.value)
+        tree_pop(&self.index.trees, &self.tree, &self.edit.log, &item)
+        return pair
 
     def __iter__(self):
         return iter([key for key, _ in self.items()])
@@ -453,13 +458,6 @@ cdef class OrderedTxn(OrderedReader):
         self.state = &SHUT
         self.index.history.abort(self.edit)
         self.index.spare = self.edit
-
-
-cdef object pop(OrderedIndex index, Tree *tree, EditLog *log):
-    cdef Item item
-    if tree_pop(&index.trees, tree, log, &item) == 0:
-        return None
-    return key_of(index, &item), item.value
 
 
 @cython.final
@@ -527,10 +525,12 @@ cdef class OrderedIndex:
         self.history.begin_at_once(self.single)
         working = self.published
         try:
+            self.history.change_in_place(self.single)
             new = tree_put(&self.trees, &working, &self.single.log, &item)
             self.history.prepare(self.single)
         except:  # noqa: E722
-            self.history.abort(self.single)
+            if self.history.give_up(self.single):
+                self.published = working
             raise
         self.published = working
         self.history.commit(self.single)
@@ -545,10 +545,12 @@ cdef class OrderedIndex:
         self.history.begin_at_once(self.single)
         working = self.published
         try:
+            self.history.change_in_place(self.single)
             found = tree_remove(&self.trees, &working, &self.single.log, &item, NULL)
             self.history.prepare(self.single)
         except:  # noqa: E722
-            self.history.abort(self.single)
+            if self.history.give_up(self.single):
+                self.published = working
             raise
         self.published = working
         self.history.commit(self.single)
@@ -557,13 +559,20 @@ cdef class OrderedIndex:
     def pop_first(self):
         """One `OrderedTxn.pop_first` as a version of its own."""
         cdef Tree working
+        cdef Item item
+        cdef object popped = None
         self.history.begin_at_once(self.single)
         working = self.published
         try:
-            popped = pop(self, &working, &self.single.log)
+            if tree_first(&self.trees, &working, &item):
+                popped = (key_of(self, &item), item.value)
+                # From here on no Python runs.
+                self.history.change_in_place(self.single)
+                tree_pop(&self.trees, &working, &self.single.log, &item)
             self.history.prepare(self.single)
         except:  # noqa: E722
-            self.history.abort(self.single)
+            if self.history.give_up(self.single):
+                self.published = working
             raise
         self.published = working
         self.history.commit(self.single)

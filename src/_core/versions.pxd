@@ -34,7 +34,8 @@ cdef struct Node:
 
 # What one transaction made and superseded. Structures take a pointer to this.
 cdef struct EditLog:
-    uint64_t stamp   # nodes with this stamp belong to the edit and are changed in place
+    uint64_t stamp   # of what the edit makes
+    uint64_t own_from  # what has this stamp or a newer one is changed in place
     bint private_    # a dry run: what it supersedes lives on, what it makes never does
     uint32_t fresh_count
     uint32_t fresh_capacity
@@ -90,6 +91,8 @@ cdef class History:
     cdef int begin(self, Edit edit, object timeout) except -1
     cdef int begin_at_once(self, Edit edit) except -1
     cdef int begin_private(self, Edit edit) except -1
+    cdef int change_in_place(self, Edit edit) except -1
+    cdef bint give_up(self, Edit edit) noexcept
     cdef int prepare(self, Edit edit) except -1
     cdef void commit(self, Edit edit) noexcept
     cdef void abort(self, Edit edit) noexcept
@@ -120,6 +123,11 @@ cdef bint allocation_fails() noexcept nogil
 
 cdef int out_of_memory() except -1 nogil
 cdef int grow_lists(EditLog *log, uint32_t fresh, uint32_t retired) except -1 nogil
+
+
+cdef inline bint owns(const EditLog *log, uint64_t stamp) noexcept nogil:
+    """Whether the edit may change what was born with *stamp*."""
+    return stamp >= log.own_from
 
 
 cdef inline int make_room(EditLog *log, uint32_t items) except -1 nogil:

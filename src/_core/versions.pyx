@@ -41,6 +41,7 @@ cdef long long NAP_US = 50_000
 
 cdef enum:
     LIST_KEPT = 16384  # items: an edit that is begun again keeps no longer list
+    STEP_ITEMS = 160   # more than one change of one structure supersedes
 
 # How many forks lie between this process and the one that loaded the module, and which thread
 # came through the last one: of those from before it no other is in this process.
@@ -331,7 +332,7 @@ cdef class History:
         self.thread_id = id_
         thread, self.thread = self.thread, thread  # who wrote last is let go at the end
         self.writer_forks = forks
-        edit.log.stamp = self.version + 1
+        edit.log.stamp = edit.log.own_from = self.version + 1
         edit.log.private_ = False
         edit.state = EDIT_OPEN
         return 0
@@ -340,11 +341,37 @@ cdef class History:
         """Make *edit* a dry run: it sees no gate, keeps base nodes alive by a pin that its owner
         holds, and can only abort."""
         assert edit.state == EDIT_CLOSED, "an edit is begun once"
-        edit.log.stamp = PRIVATE_STAMP + self.next_private
+        edit.log.stamp = edit.log.own_from = PRIVATE_STAMP + self.next_private
         self.next_private += 1
         edit.log.private_ = True
         edit.state = EDIT_OPEN
         return 0
+
+    cdef int change_in_place(self, Edit edit) except -1:
+        """Let *edit*, begun at once, change what no reader sees, though older edits made it.
+
+        It must then be one step that leaves all as it was if it fails, with no Python in it: such
+        changes cannot be taken back, so it ends by `commit` or `give_up`, never by `abort`. Raises
+        MemoryError, and nothing is different.
+        """
+        assert self.edit == <void *> edit, "the writer's edit"
+        if self.newest == NULL:
+            edit.log.own_from = 0
+        elif self.newest.version < self.version:
+            # So that `prepare` cannot fail.
+            dead_room(self.newest, STEP_ITEMS)
+            edit.log.own_from = self.newest.version + 1
+        return 0
+
+    cdef bint give_up(self, Edit edit) noexcept:
+        """End an edit whose one step failed. True: by a version that holds what the last one held
+        in nodes that may be others, so the roots are to be published; False: as if it had never
+        been."""
+        if edit.log.own_from == edit.log.stamp:
+            self.abort(edit)
+            return False
+        self.commit(edit)
+        return True
 
     cdef int prepare(self, Edit edit) except -1:
         """Reserve what `commit` needs, so that it cannot fail.
@@ -428,6 +455,12 @@ cdef class History:
     cdef Pin *pin(self) except NULL:
         """A hold on the current version, for `unpin`. Raises MemoryError."""
         cdef Pin *pin = self.newest
+        cdef Edit writer
+        if self.edit != NULL:
+            writer = <Edit> self.edit
+            if writer.log.own_from < writer.log.stamp:
+                # Only what an error runs, a finalizer say, can get here.
+                raise MemoryError("no snapshot while a change runs out of memory")
         if pin != NULL and pin.version == self.version:
             if pin.holders == 0:
                 self.ghosts -= 1

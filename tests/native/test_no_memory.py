@@ -53,6 +53,65 @@ def fails_at_every_point(index, change):
         failures += 1
 
 
+def fails_in_place(index, change):
+    """The same where nobody holds the newest version, so that *change* works in place: after each
+    failure it has what it had, soundly.
+    """
+    failures = 0
+    while True:
+        before = list(index.snapshot().items())
+        selftest.let_allocations_fail(failures)
+        try:
+            change()
+        except MemoryError:
+            selftest.let_allocations_fail(-1)
+        else:
+            selftest.let_allocations_fail(-1)
+            return failures
+        assert list(index.snapshot().items()) == before
+        assert index.snapshot().check() == []
+        assert index.version not in index.pinned
+        if not index.pinned:
+            no_more_than_needed(index)
+        failures += 1
+
+
+def no_more_than_needed(index):
+    """What is allocated is what the newest version needs."""
+    snapshot = index.snapshot()
+    memory, needed = index.memory(), snapshot.memory()
+    assert {name: memory[name] for name in needed} == needed
+    assert memory.get("slots", len(snapshot)) == len(snapshot)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_changes_in_place_without_memory_leave_what_was_there(held):
+    """One change a version with no snapshot or an old one only, each allocation failing in turn."""
+    ids, tree = IdIndex(bits=9, leaf=3), OrderedIndex(leaf=4, inner=4)
+    for n in range(40):
+        ids.set(GOOD_IDS[n], n)
+        tree.add((n * 7 % 40, n), n)
+    old = (ids.snapshot(), tree.snapshot()) if held else ()
+    then = [list(each.items()) for each in old]
+    ids.set(GOOD_IDS[0], -1)
+    tree.add((3, 3), -1)
+    failed = 0
+    for n, id in enumerate(GOOD_IDS[20:]):
+        failed += fails_in_place(ids, lambda id=id, n=n: ids.set(id, n))
+        failed += fails_in_place(tree, lambda n=n: tree.add((n % 5, n), n))
+    for id in GOOD_IDS[10:30]:
+        failed += fails_in_place(ids, lambda id=id: ids.delete(id))
+        failed += fails_in_place(tree, tree.pop_first)
+    for key in list(tree.snapshot())[5:15]:
+        failed += fails_in_place(tree, lambda key=key: tree.remove(key))
+    assert failed > 20
+    assert [list(each.items()) for each in old] == then
+    assert [each.check() for each in old] == [[]] * len(old)
+    del old
+    no_more_than_needed(ids)
+    no_more_than_needed(tree)
+
+
 @pytest.mark.parametrize(("bits", "leaf"), [(32, 32), (3, 2), (0, 4)])
 def test_an_id_index_without_memory_is_as_before(bits, leaf):
     """Every allocation of every way to write, failing in turn."""
