@@ -55,7 +55,7 @@ GATES = (
     Gate("transaction: read 10,000 rows", "dict", 7.0),
     Gate("transaction: read 10,000 rows", "python", 2.5),
     Gate("transaction: read 10,000 rows, one at a time", "python", 2.5),
-    Gate("transaction: walk of all queues in order", "python", 4.0),
+    Gate("transaction: walk of all queues in order", "python", 15.0),
     Gate("transaction: diff of 100 changes", "python", 0.05),
 )
 
