@@ -7,8 +7,6 @@ a snapshot never changes (INV-N1), an aborted transaction leaves no trace (INV-N
 follows the hash (INV-N7).
 """
 
-import warnings
-
 cimport cython
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.object cimport PyObject
@@ -26,15 +24,10 @@ from pyresched._core.ids cimport (
     NOWHERE, Entry, IdColumn, Key, born, entry_at, read_key, retire_slot, slot_id, sort_slots,
     take_slot,
 )
+from pyresched._core.indexbase cimport Index, Reader
 from pyresched._core.versions cimport (
-    EDIT_CLOSED, EDIT_OPEN, Edit, EditLog, History, Meter, allocation_fails, make_room, owns,
+    EDIT_OPEN, EditLog, Meter, allocation_fails, make_room, owns,
 )
-
-from pyresched.errors import TxnClosed
-
-# What `state` of a reader leads to when it is not that of an edit.
-cdef int SHUT = EDIT_CLOSED
-cdef int OPEN = EDIT_OPEN
 
 
 cdef extern from "Python.h":
@@ -220,17 +213,8 @@ cdef list sorted_ids(IdIndex index, uint32_t *slots, size_t count):
 
 
 @cython.no_gc
-cdef class IdReader:
+cdef class IdReader(Reader):
     """What a snapshot and a transaction have in common: the reads."""
-
-    def __cinit__(self):
-        # Until the snapshot or the transaction is made whole, and after its end.
-        self.state = &SHUT
-
-    cdef int _check(self) except -1:
-        if self.state[0] != EDIT_OPEN:
-            raise TxnClosed("the transaction has ended; open another one, or take a snapshot")
-        return 0
 
     def get(self, id, default=None):
         """The value of *id*, or *default*.
@@ -317,10 +301,6 @@ cdef class IdSnapshot(IdReader):
     def __init__(self):
         raise TypeError("snapshots are made by IdIndex.snapshot()")
 
-    def __dealloc__(self):
-        if self.pin != NULL:
-            self.index.history.unpin(self.pin)
-
     @property
     def version(self):
         """How many commits came before."""
@@ -403,26 +383,14 @@ cdef class IdTxn(IdReader):
         raise TypeError("transactions are made by IdIndex.write()")
 
     def __del__(self):
-        if self.state[0] == EDIT_OPEN:
-            self.abort()
-            warnings.warn("a transaction was dropped open: nothing of it is published",
-                          ResourceWarning)
+        self.forsaken()
 
     def __enter__(self):
         self._check()
         return self
 
     def __exit__(self, kind, error, trace):
-        if self.state[0] != EDIT_OPEN:
-            return
-        if kind is None:
-            try:
-                self.commit()
-            except MemoryError:
-                self.abort()
-                raise
-        else:
-            self.abort()
+        self.leave(kind)
 
     def set(self, id, value):
         """Let *id* lead to *value* (an int64). Raises as `get` does, and OverflowError."""
@@ -501,27 +469,21 @@ cdef class IdTxn(IdReader):
         self._check()
         return iter(list(walk(self, True)))
 
+    cdef void publish(self) noexcept:
+        self.index.published = self.map
+
     def commit(self):
         """Publish. The number of the new version."""
-        self._check()
-        self.index.history.prepare(self.edit)
-        self.index.published = self.map
-        self.state = &SHUT
-        self.index.history.commit(self.edit)
-        self.index.spare = self.edit
-        return self.index.history.version
+        return self.commit_all()
 
     def abort(self):
         """Drop all changes."""
-        self._check()
-        self.state = &SHUT
-        self.index.history.abort(self.edit)
-        self.index.spare = self.edit
+        return self.abort_all()
 
 
 @cython.final
 @cython.no_gc
-cdef class IdIndex:
+cdef class IdIndex(Index):
     """A persistent map from id (str) to int64, with one writer and any number of snapshots.
 
     Opening a transaction or a snapshot takes the same few words at every size. Ids that are
@@ -533,19 +495,12 @@ cdef class IdIndex:
     def __cinit__(self, *, seed=None, int bits=32, uint32_t leaf=32, uint32_t limit=NOWHERE):
         if not 1 <= leaf <= 32:
             raise ValueError(f"leaf must be from 1 to 32, got {leaf}")
-        self.history = History()
         self.ids = IdColumn(seed=seed, bits=bits, limit=limit)
         maps_init(&self.maps, &self.ids.column)
         self.maps.leaf_cells = leaf
-        self.single = Edit(self.history, None)
 
     def __dealloc__(self):
         hamt_free(&self.maps, &self.published)
-
-    @property
-    def version(self):
-        """How many commits there were."""
-        return self.history.version
 
     def __len__(self):
         return self.published.count
@@ -554,22 +509,17 @@ cdef class IdIndex:
         """A transaction. Waits up to *timeout* seconds for another writer's end (None: for ever),
         then raises WriterBusy, as it does at once if this thread is that writer."""
         cdef IdTxn txn = IdTxn.__new__(IdTxn)
+        txn.begin(self, timeout)
         txn.index = self
-        # Mostly that of the last one, whose lists are there already.
-        txn.edit = Edit(self.history, None) if self.spare is None else self.spare
-        self.spare = None
-        self.history.begin(txn.edit, timeout)
         txn.map = self.published
-        txn.state = &txn.edit.state
         return txn
 
     def snapshot(self):
         """The current version."""
         cdef IdSnapshot snapshot = IdSnapshot.__new__(IdSnapshot)
+        snapshot.hold(self)
         snapshot.index = self
-        snapshot.pin = self.history.pin()
         snapshot.map = self.published
-        snapshot.state = &OPEN
         return snapshot
 
     def set(self, id, value):
@@ -578,10 +528,9 @@ cdef class IdIndex:
         cdef Hamt working
         cdef int64_t number = whole(value)
         read_key(&self.ids.column, id, &key)
-        self.history.begin_at_once(self.single)
+        self.begin_step()
         working = self.published
         try:
-            self.history.change_in_place(self.single)
             put(self, &working, &self.single.log, &key, number)
             self.history.prepare(self.single)
         except:  # noqa: E722
@@ -598,10 +547,9 @@ cdef class IdIndex:
         cdef Hamt working
         cdef bint found
         read_key(&self.ids.column, id, &key)
-        self.history.begin_at_once(self.single)
+        self.begin_step()
         working = self.published
         try:
-            self.history.change_in_place(self.single)
             found = take_away(self, &working, &self.single.log, &key)
             self.history.prepare(self.single)
         except:  # noqa: E722
@@ -622,11 +570,6 @@ cdef class IdIndex:
             "waiting": sum([waiting for _, waiting in self.history.pinned]),
             **self.ids.memory(),
         }
-
-    @property
-    def pinned(self):
-        """The versions that snapshots hold, oldest first."""
-        return [version for version, _ in self.history.pinned]
 
     def __repr__(self):
         return f"<IdIndex at version {self.version}: {self.published.count} ids>"

@@ -5,29 +5,20 @@ Keys are tuples of one to three int64, all of one length. Relies on ordered and 
 that a snapshot never changes (INV-N1) and an aborted transaction leaves no trace (INV-N2).
 """
 
-import warnings
-
 cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport whole
+from pyresched._core.indexbase cimport Index, Reader
 from pyresched._core.ordered cimport (
     Cursor, Item, Tree, cursor_first, cursor_next, cursor_seek, items_ascend, tree_build,
     tree_diff, tree_find, tree_first, tree_free, tree_last, tree_pop, tree_put, tree_remove,
     trees_init,
 )
 from pyresched._core.treecheck cimport tree_breaches, tree_measure
-from pyresched._core.versions cimport (
-    EDIT_CLOSED, EDIT_OPEN, Edit, History, Meter, allocation_fails,
-)
-
-from pyresched.errors import TxnClosed
-
-# What `state` of a reader leads to when it is not that of an edit.
-cdef int SHUT = EDIT_CLOSED
-cdef int OPEN = EDIT_OPEN
+from pyresched._core.versions cimport EDIT_OPEN, Meter, allocation_fails
 
 
 cdef extern from "Python.h":
@@ -191,17 +182,8 @@ cdef OrderedIterator walk(OrderedSnapshot snapshot, object start, int what):
 
 
 @cython.no_gc
-cdef class OrderedReader:
+cdef class OrderedReader(Reader):
     """What a snapshot and a transaction have in common: the reads."""
-
-    def __cinit__(self):
-        # Until the snapshot or the transaction is made whole, and after its end.
-        self.state = &SHUT
-
-    cdef int _check(self) except -1:
-        if self.state[0] != EDIT_OPEN:
-            raise TxnClosed("the transaction has ended; open another one, or take a snapshot")
-        return 0
 
     def get(self, key, default=None):
         """The value of *key*, or *default*.
@@ -274,10 +256,6 @@ cdef class OrderedSnapshot(OrderedReader):
     def __init__(self):
         raise TypeError("snapshots are made by OrderedIndex.snapshot()")
 
-    def __dealloc__(self):
-        if self.pin != NULL:
-            self.index.history.unpin(self.pin)
-
     @property
     def version(self):
         """How many commits came before."""
@@ -341,26 +319,14 @@ cdef class OrderedTxn(OrderedReader):
         raise TypeError("transactions are made by OrderedIndex.write()")
 
     def __del__(self):
-        if self.state[0] == EDIT_OPEN:
-            self.abort()
-            warnings.warn("a transaction was dropped open: nothing of it is published",
-                          ResourceWarning)
+        self.forsaken()
 
     def __enter__(self):
         self._check()
         return self
 
     def __exit__(self, kind, error, trace):
-        if self.state[0] != EDIT_OPEN:
-            return
-        if kind is None:
-            try:
-                self.commit()
-            except MemoryError:
-                self.abort()
-                raise
-        else:
-            self.abort()
+        self.leave(kind)
 
     def add(self, key, value):
         """Put *value* (an int64) under *key*, in the place of the one that is there, if any.
@@ -442,27 +408,21 @@ cdef class OrderedTxn(OrderedReader):
             pairs.append((key_of(self.index, &item), item.value))
         return iter(pairs)
 
+    cdef void publish(self) noexcept:
+        self.index.published = self.tree
+
     def commit(self):
         """Publish. The number of the new version."""
-        self._check()
-        self.index.history.prepare(self.edit)
-        self.index.published = self.tree
-        self.state = &SHUT
-        self.index.history.commit(self.edit)
-        self.index.spare = self.edit
-        return self.index.history.version
+        return self.commit_all()
 
     def abort(self):
         """Drop all changes."""
-        self._check()
-        self.state = &SHUT
-        self.index.history.abort(self.edit)
-        self.index.spare = self.edit
+        return self.abort_all()
 
 
 @cython.final
 @cython.no_gc
-cdef class OrderedIndex:
+cdef class OrderedIndex(Index):
     """A persistent map from an order key to int64, with one writer and any number of snapshots.
 
     A key is a tuple of one to three int64; all keys of an index have the same length: *width*,
@@ -475,20 +435,13 @@ cdef class OrderedIndex:
             raise ValueError(f"width must be from 1 to {MAX_WIDTH}, got {width}")
         if not (4 <= leaf <= 32 and 4 <= inner <= 32):
             raise ValueError(f"leaf and inner must be from 4 to 32, got {leaf} and {inner}")
-        self.history = History()
         trees_init(&self.trees, NULL, NULL, MAX_WIDTH, sizeof(int64_t))
         self.trees.form.leaf_items = leaf
         self.trees.form.inner_ways = inner
-        self.single = Edit(self.history, None)
         set_width(self, width)
 
     def __dealloc__(self):
         tree_free(&self.trees, &self.published)
-
-    @property
-    def version(self):
-        """How many commits there were."""
-        return self.history.version
 
     def __len__(self):
         return self.published.count
@@ -497,22 +450,17 @@ cdef class OrderedIndex:
         """A transaction. Waits up to *timeout* seconds for another writer's end (None: for ever),
         then raises WriterBusy, as it does at once if this thread is that writer."""
         cdef OrderedTxn txn = OrderedTxn.__new__(OrderedTxn)
+        txn.begin(self, timeout)
         txn.index = self
-        # Mostly that of the last one, whose lists are there already.
-        txn.edit = Edit(self.history, None) if self.spare is None else self.spare
-        self.spare = None
-        self.history.begin(txn.edit, timeout)
         txn.tree = self.published
-        txn.state = &txn.edit.state
         return txn
 
     def snapshot(self):
         """The current version."""
         cdef OrderedSnapshot snapshot = OrderedSnapshot.__new__(OrderedSnapshot)
+        snapshot.hold(self)
         snapshot.index = self
-        snapshot.pin = self.history.pin()
         snapshot.tree = self.published
-        snapshot.state = &OPEN
         return snapshot
 
     def add(self, key, value):
@@ -522,10 +470,9 @@ cdef class OrderedIndex:
         cdef int new
         read_item(self, key, &item)
         item.value = whole(value)
-        self.history.begin_at_once(self.single)
+        self.begin_step()
         working = self.published
         try:
-            self.history.change_in_place(self.single)
             new = tree_put(&self.trees, &working, &self.single.log, &item)
             self.history.prepare(self.single)
         except:  # noqa: E722
@@ -542,10 +489,9 @@ cdef class OrderedIndex:
         cdef Tree working
         cdef int found
         read_item(self, key, &item)
-        self.history.begin_at_once(self.single)
+        self.begin_step()
         working = self.published
         try:
-            self.history.change_in_place(self.single)
             found = tree_remove(&self.trees, &working, &self.single.log, &item, NULL)
             self.history.prepare(self.single)
         except:  # noqa: E722
@@ -586,11 +532,6 @@ cdef class OrderedIndex:
             "node_bytes": self.trees.meter.bytes,
             "waiting": sum([waiting for _, waiting in self.history.pinned]),
         }
-
-    @property
-    def pinned(self):
-        """The versions that snapshots hold, oldest first."""
-        return [version for version, _ in self.history.pinned]
 
     def __repr__(self):
         return f"<OrderedIndex at version {self.version}: {self.published.count} keys>"

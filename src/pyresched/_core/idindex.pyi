@@ -4,6 +4,8 @@ from typing import Self, TypeVar, final, overload
 
 from typing_extensions import Buffer, disjoint_base
 
+from pyresched._core.indexbase import Index, Reader
+
 _T = TypeVar("_T")
 
 @final
@@ -12,7 +14,7 @@ class IdIterator:
     def __next__(self) -> str | tuple[str, int]: ...
 
 @disjoint_base
-class IdReader:
+class IdReader(Reader):
     @overload
     def get(self, id: str, default: None = None) -> int | None: ...
     @overload
@@ -55,7 +57,7 @@ class IdTxn(IdReader):
     def abort(self) -> None: ...
 
 @final
-class IdIndex:
+class IdIndex(Index):
     def __new__(
         cls,
         *,
@@ -64,13 +66,9 @@ class IdIndex:
         leaf: int = 32,
         limit: int = 4294967295,
     ) -> IdIndex: ...
-    @property
-    def version(self) -> int: ...
     def __len__(self) -> int: ...
     def write(self, timeout: float | None = None) -> IdTxn: ...
     def snapshot(self) -> IdSnapshot: ...
     def set(self, id: str, value: int) -> int: ...
     def delete(self, id: str) -> bool: ...
     def memory(self) -> dict[str, int]: ...
-    @property
-    def pinned(self) -> list[int]: ...
