@@ -4,6 +4,7 @@ Holds INV-N1 to INV-N8.
 """
 
 import contextlib
+import gc
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -505,11 +506,14 @@ def run_over(kind, examples):
     )
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # who fails half-way ends nothing
 @pytest.mark.parametrize("kind", StandIn.__subclasses__(), ids=lambda kind: kind.__name__)
 def test_control_the_machine_finds_what_is_broken(kind):
     """INV-N1 to INV-N4 and INV-N7, each broken once, where no checker of one version sees it."""
-    with pytest.raises((AssertionError, pytest.fail.Exception)):
+    # What fails half-way may fail again, of another kind, while it is cleared away.
+    with pytest.raises((AssertionError, pytest.fail.Exception, TxnClosed)):
         run_over(kind, 200)
+    gc.collect()
 
 
 def test_control_the_machine_finds_nothing_in_what_is_whole():
