@@ -8,10 +8,13 @@ follows the hash (INV-N7).
 """
 
 cimport cython
+from cpython.buffer cimport (
+    PyBUF_FORMAT, PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer,
+)
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport prefetch, whole
@@ -21,8 +24,8 @@ from pyresched._core.hamt cimport (
     maps_init,
 )
 from pyresched._core.ids cimport (
-    NOWHERE, Entry, IdColumn, Key, born, entry_at, read_key, retire_slot, slot_id, sort_slots,
-    take_slot,
+    MAX_ID_BYTES, NOWHERE, Column, Entry, IdColumn, Key, born, entry_at, read_bytes, read_key,
+    retire_slot, slot_id, sort_slots, take_slot,
 )
 from pyresched._core.indexbase cimport Index, Reader
 from pyresched._core.versions cimport (
@@ -34,12 +37,15 @@ cdef extern from "Python.h":
     object PySequence_Fast(object sequence, const char *message)
     Py_ssize_t PySequence_Fast_GET_SIZE(object)
     PyObject **PySequence_Fast_ITEMS(object)
+    bint is_buffer "PyObject_CheckBuffer"(object)
 
 
 cdef enum:
     ON_STACK = 64      # keys; more come from the heap
     READ_AHEAD = 12     # strings that are fetched ahead of their reading
-    NO_GIL_FROM = 2048  # keys: fewer are found before another thread could take over
+    NO_GIL_FROM = 64    # keys: to let others run for fewer costs more than it gives
+    LONG = 2048         # keys: when `get_many`, which makes an integer for each, lets others run
+    BLOCK = 256         # keys that are looked up at a time without the GIL
     AHEAD = 32          # keys whose nodes are fetched ahead of their change
     OUT_OF_REACH = 2_000  # ids: a smaller map is near anyway
 
@@ -82,33 +88,140 @@ cdef bint take_away(IdIndex index, Hamt *map_, EditLog *log, const Key *key) exc
     return True
 
 
+# Ids that one call is about: their keys, and where their characters are.
+cdef struct Many:
+    Py_ssize_t count
+    Key *keys
+    Key few[ON_STACK]
+    Py_buffer cells        # of bytes of fixed width
+    bint has_cells
+
+
 cdef inline void fetch_text(const void *id_) noexcept nogil:
     """Ask memory for a str and its first characters."""
     prefetch(id_)
     prefetch(<const char *> id_ + 64)
 
 
-cdef Key *read_keys(IdIndex index, object sequence, Key *few) except NULL:
-    """The keys of all ids of a PySequence_Fast, in *few* if there is room. All or none."""
-    cdef Py_ssize_t i, count = PySequence_Fast_GET_SIZE(sequence)
+cdef int read_strs(IdIndex index, object sequence, Many *many) except -1:
+    """The keys of a PySequence_Fast of str."""
+    cdef Py_ssize_t i
     cdef PyObject **items = PySequence_Fast_ITEMS(sequence)
-    cdef Key *keys = few
-    if count > ON_STACK:
-        keys = NULL if allocation_fails() else <Key *> malloc(count * sizeof(Key))
-        if keys == NULL:
+    for i in range(min(many.count, <Py_ssize_t> READ_AHEAD)):
+        fetch_text(items[i])
+    for i in range(many.count):
+        if i + READ_AHEAD < many.count:
+            fetch_text(items[i + READ_AHEAD])
+        read_key(&index.ids.column, <object> items[i], many.keys + i)
+    return 0
+
+
+cdef int look_at_cells(object ids, Many *many) except -1:
+    """Take the buffer of *ids*. Raises TypeError if it is not of bytes of fixed width."""
+    cdef Py_buffer *cells = &many.cells
+    PyObject_GetBuffer(ids, cells, PyBUF_STRIDED_RO | PyBUF_FORMAT)
+    many.has_cells = True
+    if cells.ndim != 1 or cells.format == NULL or not cells.format.endswith(b"s"):
+        raise TypeError(
+            "a buffer of ids has one dimension, of bytes of fixed width (NumPy 'S26'); got format "
+            f"{(<bytes> (cells.format or b'B')).decode()!r} in {cells.ndim} dimensions")
+    many.count = cells.shape[0]
+    return 0
+
+
+cdef inline bint read_cell(const Column *column, const Py_buffer *cells, Py_ssize_t i,
+                           Key *key) noexcept nogil:
+    """The key of a cell; False: its bytes are no id."""
+    cdef const uint8_t *text = <const uint8_t *> cells.buf + i * cells.strides[0]
+    cdef size_t size = <size_t> cells.itemsize
+    while size and text[size - 1] == 0:  # padding
+        size -= 1
+    return read_bytes(column, text, size, key)
+
+
+cdef int refuse_cell(const Py_buffer *cells, Py_ssize_t i) except -1:
+    cdef const char *text = <const char *> cells.buf + i * cells.strides[0]
+    raise ValueError(
+        f"an id in a buffer is ASCII of 1 to {MAX_ID_BYTES} bytes, got "
+        f"{text[:min(cells.itemsize, 32)]!r} at {i}")
+
+
+cdef object gather(IdIndex index, object ids, bint kept, Many *many):
+    """Read the keys of all *ids*; `let_go` comes after, whatever happens.
+
+    *kept*: no other thread can change what is returned, which holds the characters.
+    """
+    cdef Py_ssize_t i
+    many.has_cells = False
+    many.keys = many.few
+    if isinstance(ids, list) and not kept:
+        many.count = PySequence_Fast_GET_SIZE(ids)
+    elif not isinstance(ids, (list, tuple)) and is_buffer(ids):
+        look_at_cells(ids, many)
+    else:
+        ids = tuple(ids)
+        many.count = PySequence_Fast_GET_SIZE(ids)
+    if many.count > ON_STACK:
+        many.keys = NULL if allocation_fails() else <Key *> malloc(many.count * sizeof(Key))
+        if many.keys == NULL:
             raise MemoryError
-    try:
-        for i in range(min(count, <Py_ssize_t> READ_AHEAD)):
-            fetch_text(items[i])
+    if not many.has_cells:
+        read_strs(index, ids, many)
+        return ids
+    for i in range(many.count):
+        if not read_cell(&index.ids.column, &many.cells, i, many.keys + i):
+            refuse_cell(&many.cells, i)
+    return ids
+
+
+cdef void let_go(Many *many) noexcept:
+    if many.keys != many.few:
+        free(many.keys)
+    if many.has_cells:
+        PyBuffer_Release(&many.cells)
+
+
+cdef Py_ssize_t find_cells(IdReader reader, const Py_buffer *cells, int64_t *values,
+                           int64_t missing, Py_ssize_t *found) noexcept nogil:
+    """The values of the ids of all cells, and how many there are. Where the first cell is that
+    is no id; as many as there are cells if none."""
+    cdef const Column *column = &reader.index.ids.column
+    cdef Key keys[BLOCK]
+    cdef Py_ssize_t first = 0, i, count
+    while first < cells.shape[0]:
+        count = min(<Py_ssize_t> BLOCK, cells.shape[0] - first)
         for i in range(count):
-            if i + READ_AHEAD < count:
-                fetch_text(items[i + READ_AHEAD])
-            read_key(&index.ids.column, <object> items[i], keys + i)
-    except:  # noqa: E722
-        if keys != few:
-            free(keys)
-        raise
-    return keys
+            if not read_cell(column, cells, first + i, keys + i):
+                return first + i
+        found[0] += find_block(reader, keys, count, values + first, missing)
+        first += count
+    return first
+
+
+cdef Py_ssize_t find_block(IdReader reader, const Key *keys, Py_ssize_t count, int64_t *values,
+                           int64_t missing) noexcept nogil:
+    """The values of up to BLOCK keys; how many there are."""
+    cdef uint32_t slots[BLOCK]
+    cdef Py_ssize_t i, found = 0
+    hamt_find_many(&reader.index.maps, &reader.map, keys, slots, count)
+    for i in range(count):
+        if slots[i] == NOWHERE:
+            values[i] = missing
+        else:
+            values[i] = entry_at(&reader.index.ids.column, slots[i]).value
+            found += 1
+    return found
+
+
+cdef Py_ssize_t find_all(IdReader reader, const Many *many, int64_t *values,
+                         int64_t missing) noexcept nogil:
+    """The values of all keys that were read; how many there are."""
+    cdef Py_ssize_t first = 0, count, found = 0
+    while first < many.count:
+        count = min(<Py_ssize_t> BLOCK, many.count - first)
+        found += find_block(reader, many.keys + first, count, values + first, missing)
+        first += count
+    return found
 
 
 cdef int64_t *read_values(object sequence, Py_ssize_t count, int64_t *few) except NULL:
@@ -233,38 +346,33 @@ cdef class IdReader(Reader):
         return entry_at(&self.index.ids.column, slot).value
 
     def get_many(self, ids, default=None):
-        """The values of *ids* as a list, *default* for those that are not there.
+        """The values of *ids*, str or a buffer of fixed-width ASCII (NumPy `S26`), as a list,
+        *default* for those that are not there.
 
         Much faster than a loop over `get`: memory is fetched ahead. Raises as `get` does.
         """
-        cdef Key few[ON_STACK]
+        cdef Many many
         cdef uint32_t few_slots[ON_STACK]
         cdef uint32_t *slots = few_slots
-        cdef Key *keys
-        cdef Py_ssize_t i, count
+        cdef Py_ssize_t i
         cdef list values
         self._check()
-        if not isinstance(ids, list):
-            ids = tuple(ids)
-        count = PySequence_Fast_GET_SIZE(ids)
-        if count >= NO_GIL_FROM:
-            # Keeps every str alive while other threads run.
-            ids = tuple(ids)
-            count = PySequence_Fast_GET_SIZE(ids)
-        keys = read_keys(self.index, ids, few)
+        # A long one lets others run: nobody may take the strs away from it then.
+        cdef bint alone = self.pin == NULL or isinstance(ids, list) and len(ids) < LONG
         try:
-            if count > ON_STACK:
+            ids = gather(self.index, ids, not alone, &many)
+            if many.count > ON_STACK:
                 slots = NULL if allocation_fails() else <uint32_t *> malloc(
-                    count * sizeof(uint32_t))
+                    many.count * sizeof(uint32_t))
                 if slots == NULL:
                     raise MemoryError
-            if count >= NO_GIL_FROM:
-                with nogil:
-                    hamt_find_many(&self.index.maps, &self.map, keys, slots, count)
+            if alone or many.count < LONG:
+                hamt_find_many(&self.index.maps, &self.map, many.keys, slots, many.count)
             else:
-                hamt_find_many(&self.index.maps, &self.map, keys, slots, count)
-            values = PyList_New(count)
-            for i in range(count):
+                with nogil:
+                    hamt_find_many(&self.index.maps, &self.map, many.keys, slots, many.count)
+            values = PyList_New(many.count)
+            for i in range(many.count):
                 value = default
                 if slots[i] != NOWHERE:
                     value = entry_at(&self.index.ids.column, slots[i]).value
@@ -272,10 +380,52 @@ cdef class IdReader(Reader):
                 PyList_SET_ITEM(values, i, value)
             return values
         finally:
-            if keys != few:
-                free(keys)
+            let_go(&many)
             if slots != few_slots:
                 free(slots)
+
+    def get_into(self, ids, out, missing=-1):
+        """Write the values of *ids* into *out*, *missing* for those that are not there; how many
+        are.
+
+        *ids* are str or a buffer of fixed-width ASCII (NumPy `S26`), *out* is a buffer of int64
+        as long. A snapshot looks ids up without the GIL, so threads run beside each other. Raises
+        as `get` does, and ValueError if *out* has another length; *out* may be written in part
+        then. Nobody may change *ids* or *out* meanwhile.
+        """
+        cdef Many many
+        cdef int64_t[::1] values = out
+        cdef int64_t absent = whole(missing)
+        cdef Py_ssize_t bad, found = 0
+        many.has_cells = False
+        many.keys = many.few
+        self._check()
+        try:
+            if not isinstance(ids, (list, tuple)) and is_buffer(ids):
+                look_at_cells(ids, &many)
+            else:
+                ids = gather(self.index, ids, True, &many)
+            if values.shape[0] != many.count:
+                raise ValueError(f"{many.count} ids, but room for {values.shape[0]} values")
+            if many.count == 0:
+                return 0
+            if many.has_cells:
+                if self.pin != NULL and many.count >= NO_GIL_FROM:
+                    with nogil:
+                        bad = find_cells(self, &many.cells, &values[0], absent, &found)
+                else:
+                    bad = find_cells(self, &many.cells, &values[0], absent, &found)
+                if bad < many.count:
+                    refuse_cell(&many.cells, bad)
+                return found
+            if self.pin != NULL and many.count >= NO_GIL_FROM:
+                with nogil:
+                    found = find_all(self, &many, &values[0], absent)
+            else:
+                found = find_all(self, &many, &values[0], absent)
+            return found
+        finally:
+            let_go(&many)
 
     def __contains__(self, id):
         cdef Key key
@@ -403,37 +553,36 @@ cdef class IdTxn(IdReader):
     def set_many(self, ids, values):
         """Let each of *ids* lead to the value at its place; of equal ids the last one counts.
 
-        *values* are integers or an int64 buffer. Nothing is set if an id or a value cannot be
-        used (errors as in `set`; ValueError if there are not as many of one as of the other).
+        *ids* are str or a buffer of fixed-width ASCII (NumPy `S26`), *values* integers or an int64
+        buffer. Nothing is set if an id or a value cannot be used (errors as in `set`; ValueError if
+        there are not as many of one as of the other).
         """
-        cdef Key few[ON_STACK]
+        cdef Many many
         cdef int64_t few_values[ON_STACK]
-        cdef Key *keys
-        cdef int64_t *numbers
-        cdef Py_ssize_t i, at, group, count
+        cdef int64_t *numbers = NULL
+        cdef Py_ssize_t i, at = 0, group
         self._check()
-        if not isinstance(ids, list):
+        many.has_cells = False
+        many.keys = many.few
+        if not isinstance(ids, list) and not is_buffer(ids):
             ids = tuple(ids)
-        count = PySequence_Fast_GET_SIZE(ids)
         # First the values: asking them for their integers may run their code.
-        numbers = read_values(values, count, few_values)
-        keys = NULL
+        numbers = read_values(values, len(ids), few_values)
+        i = len(ids)
         try:
-            if PySequence_Fast_GET_SIZE(ids) != count:
-                raise ValueError("the ids changed in number meanwhile")
             self._check()
-            keys = read_keys(self.index, ids, few)
-            at = 0
-            while at < count:
-                group = min(<Py_ssize_t> AHEAD, count - at)
+            ids = gather(self.index, ids, False, &many)
+            if many.count != i:
+                raise ValueError("the ids changed in number meanwhile")
+            while at < many.count:
+                group = min(<Py_ssize_t> AHEAD, many.count - at)
                 if self.map.count > OUT_OF_REACH:
-                    hamt_warm(&self.index.maps, &self.map, keys + at, group)
+                    hamt_warm(&self.index.maps, &self.map, many.keys + at, group)
                 for i in range(at, at + group):
-                    put(self.index, &self.map, &self.edit.log, keys + i, numbers[i])
+                    put(self.index, &self.map, &self.edit.log, many.keys + i, numbers[i])
                 at += group
         finally:
-            if keys != few:
-                free(keys)
+            let_go(&many)
             if numbers != few_values:
                 free(numbers)
 
@@ -446,19 +595,15 @@ cdef class IdTxn(IdReader):
 
     def delete_many(self, ids):
         """Take each of *ids* out. How many were there. Nothing is taken out if one is no id."""
-        cdef Key few[ON_STACK]
-        cdef Key *keys
+        cdef Many many
         cdef Py_ssize_t i, found = 0
         self._check()
-        if not isinstance(ids, list):
-            ids = tuple(ids)
-        keys = read_keys(self.index, ids, few)
         try:
-            for i in range(PySequence_Fast_GET_SIZE(ids)):
-                found += take_away(self.index, &self.map, &self.edit.log, keys + i)
+            ids = gather(self.index, ids, False, &many)
+            for i in range(many.count):
+                found += take_away(self.index, &self.map, &self.edit.log, many.keys + i)
         finally:
-            if keys != few:
-                free(keys)
+            let_go(&many)
         return found
 
     def __iter__(self):
