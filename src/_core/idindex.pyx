@@ -264,17 +264,23 @@ cdef int64_t *read_values(object sequence, Py_ssize_t count, int64_t *few) excep
     return values
 
 
-cdef uint32_t *sorted_slots(IdIndex index, const Hamt *map_) except NULL:
+cdef uint32_t *sorted_slots(IdReader reader) except NULL:
     """All slots in ascending order of id; the caller frees them."""
+    cdef IdIndex index = reader.index
+    cdef const Hamt *map_ = &reader.map
     cdef uint32_t *slots = NULL
     if not allocation_fails():
         slots = <uint32_t *> malloc(max(<uint64_t> 1, map_.count) * sizeof(uint32_t))
     if slots == NULL:
         raise MemoryError
     try:
-        with nogil:
+        if reader.pin == NULL:  # a transaction: another thread could change it meanwhile
             hamt_slots(&index.maps, map_, slots)
             sort_slots(&index.ids.column, slots, map_.count)
+        else:
+            with nogil:
+                hamt_slots(&index.maps, map_, slots)
+                sort_slots(&index.ids.column, slots, map_.count)
     except MemoryError:
         free(slots)
         raise
@@ -310,7 +316,7 @@ cdef class IdIterator:
 
 cdef IdIterator walk(IdReader reader, bint with_values):
     cdef IdIterator iterator = IdIterator.__new__(IdIterator)
-    iterator.slots = sorted_slots(reader.index, &reader.map)
+    iterator.slots = sorted_slots(reader)
     iterator.reader = reader
     iterator.with_values = with_values
     return iterator
