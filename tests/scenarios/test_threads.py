@@ -23,6 +23,7 @@ import pytest
 from kit.job_model import JobModel
 from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued
 from pyresched.errors import TxnClosed, WriterBusy
+from pyresched.indices import IdIndex
 from pyresched.jobdb import DryRun, JobDb, Reader, Snapshot, Txn
 from pyresched.model import Gang, Job, JobState
 
@@ -495,6 +496,57 @@ def test_one_transaction_in_the_hands_of_many_threads(db: JobDb) -> None:
     threads.join()
     if not current[0].closed:
         current[0].abort()
+
+
+def test_an_index_is_read_without_the_lock_beside_every_kind_of_change() -> None:
+    """Large reads of snapshots, old and new, while single changes work in place on what nobody
+    reads, transactions come and go, and the id column grows.
+    """
+    index = IdIndex()
+    keys = [f"a key that is long enough to lie elsewhere: {n}" for n in range(2500)]
+    with index.write() as txn:
+        txn.set_many(keys, range(2500))
+    first = index.snapshot()
+    threads = Threads(seconds=SECONDS / 2)
+
+    def read(seed: int) -> Callable[[], None]:
+        def call() -> None:
+            rng = Random(seed)
+            while threads.goes_on():
+                assert first.get_many(keys) == list(range(2500))
+                snap = index.snapshot()
+                there = dict(snap.items())
+                assert len(there) == len(snap)
+                for _ in range(rng.randrange(1, 3)):
+                    assert snap.get_many(keys) == [there.get(key) for key in keys]
+                assert snap.check() == []
+
+        return call
+
+    def write() -> None:
+        rng = Random(7)
+        turn = 0
+        while threads.goes_on():
+            turn += 1
+            for _ in range(40):
+                n = rng.randrange(2500)
+                if rng.random() < 0.4:
+                    index.delete(keys[n])
+                else:
+                    index.set(keys[n], turn)
+            with index.write() as txn:
+                txn.set_many([f"{turn % 4} {n}" for n in range(300)], [turn] * 300)
+                if turn % 3 == 0:
+                    txn.abort()
+                elif turn % 5 == 0:
+                    txn.delete_many([key for key in txn if not key.startswith("a key")])
+
+    threads.start(write, "writer")
+    for n in range(3):
+        threads.start(read(n), f"reader {n}")
+    threads.join()
+    assert first.get_many(keys) == list(range(2500))
+    assert index.pinned == [1]
 
 
 WAITS_FOR_EVER = """
