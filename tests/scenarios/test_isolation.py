@@ -5,8 +5,10 @@ through `seen`, so that no way to read is left out.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -453,19 +455,18 @@ class TestApply:
         """
         put(db, *jobs(30, prefix="few", queue="few"))
 
-        def lease_while_many() -> None:
+        def lease_while_many(mine: int) -> None:
             while True:
                 with db.dry_run() as trial:
                     trial.depend_on(queue="few")
                     queued = list(trial.queued("few"))
                     if len(queued) <= 25:
                         return
-                    trial.upsert(leased(queued[0]))
+                    time.sleep(0.001)  # so that others come in between
+                    trial.upsert(leased(queued[mine]))
                 with suppress(Conflict):
                     db.apply(trial)
 
-        in_threads(*[lease_while_many] * 4)
+        in_threads(*(partial(lease_while_many, mine) for mine in range(4)))
         assert db.snapshot().queue_length("few") == 25
-        assert ids(each for each in db.snapshot().leased() if each.queue == "few") == [
-            f"few-{n:06}" for n in range(5)
-        ]
+        assert len([each for each in db.snapshot().leased() if each.queue == "few"]) == 5

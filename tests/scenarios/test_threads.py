@@ -549,6 +549,40 @@ def test_an_index_is_read_without_the_lock_beside_every_kind_of_change() -> None
     assert index.pinned == [1]
 
 
+def test_one_transaction_of_an_index_in_the_hands_of_many_threads() -> None:
+    """As with the job db: a large read of it is of one moment, though others write and end it."""
+    index = IdIndex()
+    keys = [f"a key number {n}" for n in range(9000)]
+    kept, rest = keys[:4000], keys[4000:]
+    with index.write() as txn:
+        txn.set_many(keys, range(9000))
+    current = [index.write()]
+    threads = Threads(seconds=SECONDS / 2)
+
+    def read() -> None:
+        while threads.goes_on():
+            with suppress(TxnClosed):
+                assert current[0].get_many(kept) == list(range(4000))
+            with suppress(TxnClosed):
+                assert len(list(current[0].items())) in {4000, 9000}
+
+    def write() -> None:
+        turn = 0
+        while threads.goes_on():
+            turn += 1
+            current[0].delete_many(rest)
+            current[0].set_many(rest, range(5000))
+            if turn % 5 == 0:
+                (current[0].abort if turn % 2 else current[0].commit)()
+                current[0] = index.write()
+
+    threads.start(write, "writer")
+    threads.start(read, "reader")
+    threads.start(read, "another")
+    threads.join()
+    current[0].abort()
+
+
 WAITS_FOR_EVER = """
 import sys, threading
 from pyresched.jobdb import JobDb
