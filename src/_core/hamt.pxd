@@ -2,14 +2,11 @@
 # Persistent hash maps from id to slot: bucket HAMTs over an id column. See docs/hamt.md.
 from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 
+from pyresched._core.hamtnode cimport (
+    HASH_BITS, LEAF_CELLS, MAX_DEPTH, WAY_BITS, WAYS, Inner,
+)
 from pyresched._core.ids cimport Column, Key
 from pyresched._core.versions cimport EditLog, Meter
-
-cdef enum:
-    WAY_BITS = 4
-    WAYS = 16
-    LEAF_CELLS = 32
-    HASH_BITS = 32
 
 # What all versions of one map share.
 cdef struct Maps:
@@ -31,15 +28,6 @@ cdef struct Changes:
     Change *items
     size_t count
     size_t capacity
-
-cdef struct Inner:
-    uint64_t stamp
-    uint32_t fresh
-    uint32_t count            # cells below
-    uintptr_t child[WAYS]
-
-cdef enum:
-    MAX_DEPTH = 8             # HASH_BITS / WAY_BITS: leaves this deep grow without limit
 
 # The way from the root to a leaf or to nothing. Good until the map changes.
 cdef struct Path:
@@ -79,7 +67,6 @@ cdef int hamt_diff(const Maps *maps, const Hamt *old, const Hamt *new,
 cdef void changes_free(Changes *changes) noexcept nogil
 # Give back every node of this version; its owner ends and nobody reads another.
 cdef void hamt_free(Maps *maps, Hamt *map_) noexcept nogil
-# Add the nodes of this version to *meter*.
-cdef void hamt_measure(const Hamt *map_, Meter *meter) noexcept nogil
-# Every breach of the shape as a sentence: bucket placement, counts, sizes.
-cdef list hamt_breaches(const Maps *maps, const Hamt *map_)
+# How nodes go back: for hamtbuild, which makes some.
+cdef void reclaim_inner(void *owner, uint64_t what) noexcept nogil
+cdef void reclaim_leaf(void *owner, uint64_t what) noexcept nogil

@@ -6,73 +6,20 @@ holds no Python object and a path is copied by memcpy. Every step of a change le
 Keeps INV-N6; docs/hamt.md works one hash through.
 """
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from pyresched._core.bits cimport lowest, matches, prefetch
+from pyresched._core.hamtnode cimport (
+    LEAF_CELLS, MAX_DEPTH, WAY_BITS, WAYS, Inner, Leaf, few, hashes_of, inner_of, is_leaf, leaf_of,
+    leaf_size, rounded, slots_of, tagged, way,
+)
 from pyresched._core.ids cimport NOWHERE, Column, Key, entry_at, holds, key_of_slot
 from pyresched._core.versions cimport (
-    EditLog, Meter, allocation_fails, drop_node, make_room, new_node, out_of_memory, owns,
+    EditLog, allocation_fails, drop_node, make_room, new_node, out_of_memory, owns,
     release,
 )
-
-# A child is 0 (nothing), the address of an Inner, or the address of a Leaf plus 1.
-#
-# A leaf under an inner node stands at every place whose low `bits` bits are its own, so at
-# 16 >> bits places: a full leaf splits into two, not into sixteen, and stays half full.
-# One with all 4 bits splits below a new inner node. At the root: bits 0.
-# Followed by `capacity` hashes, then as many slots.
-cdef struct Leaf:
-    uint64_t stamp
-    uint32_t fresh
-    uint32_t count
-    uint32_t capacity
-    uint32_t bits
-
-
-cdef inline bint is_leaf(uintptr_t child) noexcept nogil:
-    return child & 1
-
-
-cdef inline Leaf *leaf_of(uintptr_t child) noexcept nogil:
-    return <Leaf *> (child - 1)
-
-
-cdef inline uintptr_t tagged(Leaf *leaf) noexcept nogil:
-    return <uintptr_t> leaf + 1
-
-
-cdef inline Inner *inner_of(uintptr_t child) noexcept nogil:
-    return <Inner *> child
-
-
-cdef inline uint32_t *hashes_of(const Leaf *leaf) noexcept nogil:
-    return <uint32_t *> (<char *> leaf + sizeof(Leaf))
-
-
-cdef inline uint32_t *slots_of(const Leaf *leaf) noexcept nogil:
-    return hashes_of(leaf) + leaf.capacity
-
-
-cdef inline uint32_t way(uint32_t hash_, uint32_t depth) noexcept nogil:
-    """The place of a hash in an inner node with so many above it."""
-    return (hash_ >> (WAY_BITS * depth)) & (WAYS - 1)
-
-
-cdef enum:
-    # Cells for which the smallest leaf has room: a search reads hashes by blocks of 16, the slots
-    # behind them too.
-    LEAST_CELLS = 8
-
-
-cdef inline uint32_t rounded(uint32_t cells) noexcept nogil:
-    """The capacity of a leaf that is to hold so many."""
-    return max(<uint32_t> LEAST_CELLS, (cells + 1) & ~<uint32_t> 1)
-
-
-cdef inline size_t leaf_size(uint32_t capacity) noexcept nogil:
-    return sizeof(Leaf) + 2 * <size_t> capacity * sizeof(uint32_t)
 
 
 cdef void reclaim_inner(void *owner, uint64_t what) noexcept nogil:
@@ -393,11 +340,6 @@ cdef int hamt_put_at(Maps *maps, Hamt *map_, EditLog *log, const Key *key, uint3
     return 0
 
 
-cdef inline uint32_t few(const Maps *maps) noexcept nogil:
-    """An inner node with no more cells below becomes a leaf."""
-    return max(<uint32_t> 1, maps.leaf_cells >> 1)
-
-
 cdef void gather(Maps *maps, EditLog *log, uintptr_t node, Leaf *into) noexcept nogil:
     """Move all cells below *node* into a leaf and drop the nodes."""
     cdef Inner *inner
@@ -428,7 +370,7 @@ cdef int hamt_remove_at(Maps *maps, Hamt *map_, EditLog *log, const Key *key,
     cdef uint32_t depth, i
     make_room(log, 96)
     depth = path.depth
-    while depth and path.inner[depth - 1].count - 1 <= few(maps):
+    while depth and path.inner[depth - 1].count - 1 <= few(maps.leaf_cells):
         depth -= 1
     own_path(maps, map_, log, key, path, depth)
     if depth < path.depth:
@@ -740,87 +682,3 @@ cdef void hamt_free(Maps *maps, Hamt *map_) noexcept nogil:
         free_below(maps, map_.root)
     map_.root = 0
     map_.count = 0
-
-
-cdef void measure_below(uintptr_t node, Meter *meter) noexcept nogil:
-    cdef uint32_t i
-    cdef uintptr_t child
-    meter.nodes += 1
-    if is_leaf(node):
-        meter.bytes += leaf_size(leaf_of(node).capacity)
-        return
-    meter.bytes += sizeof(Inner)
-    for i in range(WAYS):
-        child = inner_of(node).child[i]
-        if child and (not is_leaf(child) or i >> leaf_of(child).bits == 0):
-            measure_below(child, meter)
-
-
-cdef void hamt_measure(const Hamt *map_, Meter *meter) noexcept nogil:
-    if map_.root:
-        measure_below(map_.root, meter)
-
-
-# --- the checker -----------------------------------------------------------------------------
-
-cdef int64_t look_below(const Maps *maps, uintptr_t node, uint32_t depth, uint32_t prefix,
-                        list breaches) except -1:
-    """Note what is wrong below *node*, where hashes begin with *prefix*. How many cells."""
-    cdef Leaf *leaf
-    cdef Inner *inner
-    cdef Key key
-    cdef uint32_t i, at, known
-    cdef int64_t count = 0
-    if is_leaf(node):
-        leaf = leaf_of(node)
-        if leaf.count == 0:
-            breaches.append(f"depth {depth}: an empty leaf")
-        if leaf.count > leaf.capacity:
-            breaches.append(f"depth {depth}: {leaf.count} cells in a leaf for {leaf.capacity}")
-        if leaf.count > maps.leaf_cells and not (depth == MAX_DEPTH and leaf.bits == WAY_BITS):
-            breaches.append(f"depth {depth}: {leaf.count} cells in a leaf that could split")
-        if depth == 0 and leaf.bits:
-            breaches.append(f"a leaf at the root has {leaf.bits} bits")
-        known = 0 if depth == 0 else WAY_BITS * (depth - 1) + leaf.bits
-        for i in range(leaf.count):
-            key_of_slot(maps.column, slots_of(leaf)[i], &key)
-            if key.hash != hashes_of(leaf)[i]:
-                breaches.append(f"slot {slots_of(leaf)[i]} is kept under another hash")
-            if (<uint64_t> (hashes_of(leaf)[i] ^ prefix) & ((<uint64_t> 1 << known) - 1)):
-                breaches.append(f"slot {slots_of(leaf)[i]} is in another hash's leaf")
-        return leaf.count
-    inner = inner_of(node)
-    if depth >= MAX_DEPTH:
-        breaches.append("an inner node below the last bits of the hash")
-        return 0
-    for i in range(WAYS):
-        if not inner.child[i]:
-            continue
-        if is_leaf(inner.child[i]):
-            leaf = leaf_of(inner.child[i])
-            at = i & ((1 << leaf.bits) - 1)
-            if inner.child[at] != inner.child[i]:
-                breaches.append(f"depth {depth}: a leaf is at {i}, but not at {at}")
-            if i != at:
-                continue
-            while at < WAYS:
-                if inner.child[at] != inner.child[i]:
-                    breaches.append(f"depth {depth}: a leaf of {i} is not at {at}")
-                at += 1 << leaf.bits
-        count += look_below(maps, inner.child[i], depth + 1,
-                            prefix | (i << (WAY_BITS * depth)), breaches)
-    if count != inner.count:
-        breaches.append(f"depth {depth}: {count} cells below, the node says {inner.count}")
-    if count <= few(maps):
-        breaches.append(f"depth {depth}: {count} cells below an inner node; a leaf would do")
-    return count
-
-
-cdef list hamt_breaches(const Maps *maps, const Hamt *map_):
-    cdef list breaches = []
-    cdef int64_t count = 0
-    if map_.root:
-        count = look_below(maps, map_.root, 0, 0, breaches)
-    if count != <int64_t> map_.count:
-        breaches.append(f"{count} cells, the map says {map_.count}")
-    return breaches

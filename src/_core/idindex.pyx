@@ -19,13 +19,15 @@ from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport prefetch, whole
 from pyresched._core.hamt cimport (
-    Changes, Hamt, Path, changes_free, hamt_breaches, hamt_diff, hamt_find, hamt_find_many,
-    hamt_free, hamt_measure, hamt_put_at, hamt_remove_at, hamt_seek, hamt_slots, hamt_warm,
-    maps_init,
+    Changes, Hamt, Path, changes_free, hamt_diff, hamt_find, hamt_find_many, hamt_free,
+    hamt_put_at, hamt_remove_at, hamt_seek, hamt_slots, hamt_warm, maps_init,
 )
+from pyresched._core.hamtbuild cimport Cell, hamt_build, sorted_cells
+from pyresched._core.hamtcheck cimport hamt_breaches, hamt_measure
+from pyresched._core.hamtnode cimport LEAF_CELLS
 from pyresched._core.ids cimport (
     MAX_ID_BYTES, NOWHERE, Column, Entry, IdColumn, Key, born, entry_at, read_bytes, read_key,
-    retire_slot, slot_id, sort_slots, take_slot,
+    retire_slot, return_slots, room_for_return, slot_id, sort_slots, take_slot,
 )
 from pyresched._core.indexbase cimport Index, Reader
 from pyresched._core.versions cimport (
@@ -48,6 +50,15 @@ cdef enum:
     BLOCK = 256         # keys that are looked up at a time without the GIL
     AHEAD = 32          # keys whose nodes are fetched ahead of their change
     OUT_OF_REACH = 2_000  # ids: a smaller map is near anyway
+
+
+# Ids that one call is about: their keys, and where their characters are.
+cdef struct Many:
+    Py_ssize_t count
+    Key *keys
+    Key few[ON_STACK]
+    Py_buffer cells        # of bytes of fixed width
+    bint has_cells
 
 
 cdef int put(IdIndex index, Hamt *map_, EditLog *log, const Key *key, int64_t value) except -1:
@@ -76,6 +87,37 @@ cdef int put(IdIndex index, Hamt *map_, EditLog *log, const Key *key, int64_t va
     return 0
 
 
+cdef bint load(IdIndex index, Hamt *map_, EditLog *log, const Many *many,
+               const int64_t *values) except -1:
+    """Fill an empty map with all ids at once. False: too few, or one is there twice."""
+    cdef bint twice = False
+    cdef Py_ssize_t i, taken = 0
+    cdef uint32_t *slots = NULL
+    cdef Cell *cells
+    if many.count <= LEAF_CELLS:
+        return False
+    cells = sorted_cells(many.keys, many.count, &twice)
+    try:
+        if twice:
+            return False
+        if not allocation_fails():
+            slots = <uint32_t *> malloc(many.count * sizeof(uint32_t))
+        if slots == NULL:
+            raise MemoryError
+        room_for_return(&index.ids.column, log, many.count)
+        for i in range(many.count):
+            slots[i] = take_slot(&index.ids.column, log, many.keys + i, values[i])
+            taken += 1
+        hamt_build(&index.maps, map_, log, cells, many.count, slots)
+    except BaseException:
+        return_slots(&index.ids.column, log, slots, taken)
+        raise
+    finally:
+        free(slots)
+        free(cells)
+    return True
+
+
 cdef bint take_away(IdIndex index, Hamt *map_, EditLog *log, const Key *key) except -1:
     """Take the id out. Whether it was there."""
     cdef Path path
@@ -86,15 +128,6 @@ cdef bint take_away(IdIndex index, Hamt *map_, EditLog *log, const Key *key) exc
     hamt_remove_at(&index.maps, map_, log, key, &path)
     retire_slot(&index.ids.column, log, before)
     return True
-
-
-# Ids that one call is about: their keys, and where their characters are.
-cdef struct Many:
-    Py_ssize_t count
-    Key *keys
-    Key few[ON_STACK]
-    Py_buffer cells        # of bytes of fixed width
-    bint has_cells
 
 
 cdef inline void fetch_text(const void *id_) noexcept nogil:
@@ -580,6 +613,8 @@ cdef class IdTxn(IdReader):
             ids = gather(self.index, ids, False, &many)
             if many.count != i:
                 raise ValueError("the ids changed in number meanwhile")
+            if self.map.root == 0 and load(self.index, &self.map, &self.edit.log, &many, numbers):
+                at = many.count
             while at < many.count:
                 group = min(<Py_ssize_t> AHEAD, many.count - at)
                 if self.map.count > OUT_OF_REACH:

@@ -76,6 +76,11 @@ cdef uint32_t take_slot(Column *column, EditLog *log, const Key *key,
                         int64_t value) except? NOWHERE
 # The edit no longer needs the slot; it is used again when no version sees it. Raises MemoryError.
 cdef int retire_slot(Column *column, EditLog *log, uint32_t slot) except -1 nogil
+# The edit does without the slots that it has just taken, after all; `room_for_return`, which
+# raises MemoryError, came before they were.
+cdef int room_for_return(Column *column, EditLog *log, size_t count) except -1 nogil
+cdef void return_slots(Column *column, EditLog *log, const uint32_t *slots,
+                       size_t count) noexcept nogil
 # The key of a slot that is in use, its text borrowed from the column.
 cdef void key_of_slot(const Column *column, uint32_t slot, Key *key) noexcept nogil
 # Below, at or above 0: the order of the two ids' UTF-8 bytes. Fits `Compare` of ordered.pxd.

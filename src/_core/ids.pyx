@@ -287,6 +287,22 @@ cdef int retire_slot(Column *column, EditLog *log, uint32_t slot) except -1 nogi
     return 0
 
 
+cdef int room_for_return(Column *column, EditLog *log, size_t count) except -1 nogil:
+    # Slots that were never used follow each other; one that comes back may stand alone.
+    make_room(log, <uint32_t> (2 + min(count, <size_t> (column.next - column.used))))
+    return 0
+
+
+cdef void return_slots(Column *column, EditLog *log, const uint32_t *slots,
+                       size_t count) noexcept nogil:
+    cdef size_t first = 0, i
+    for i in range(1, count + 1):
+        if i == count or slots[i] != slots[i - 1] + 1:
+            add_retired(log, reclaim_slots, column,
+                        <uint64_t> (i - first) << 32 | slots[first], log.stamp)
+            first = i
+
+
 cdef void key_of_slot(const Column *column, uint32_t slot, Key *key) noexcept nogil:
     cdef Entry *entry = entry_at(column, slot)
     cdef Text *text

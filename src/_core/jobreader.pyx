@@ -13,8 +13,9 @@ from libc.stdlib cimport free, malloc, qsort
 from pyresched._core.batch cimport Texts
 from pyresched._core.bits cimport prefetch
 from pyresched._core.hamt cimport (
-    Hamt, Maps, hamt_breaches, hamt_find, hamt_find_many, hamt_slots,
+    Hamt, Maps, hamt_find, hamt_find_many, hamt_slots,
 )
+from pyresched._core.hamtcheck cimport hamt_breaches
 from pyresched._core.ids cimport (
     NOWHERE, Key, entry_at, read_key, slot_id,
 )

@@ -16,9 +16,10 @@ from libc.string cimport memset
 
 from pyresched._core.bits cimport Sip, sip_end, sip_start, sip_word, word_at
 from pyresched._core.hamt cimport (
-    Hamt, Maps, hamt_breaches, hamt_find, hamt_find_many, hamt_free, hamt_measure, hamt_put,
+    Hamt, Maps, hamt_find, hamt_find_many, hamt_free, hamt_put,
     hamt_remove, maps_init,
 )
+from pyresched._core.hamtcheck cimport hamt_breaches, hamt_measure
 from pyresched._core.ids cimport (
     NOWHERE, IdColumn, Key, compare_slots, key_of_slot, read_key, retire_slot, slot_id,
     sort_slots, take_slot,

@@ -112,6 +112,33 @@ def test_changes_in_place_without_memory_leave_what_was_there(held):
     no_more_than_needed(tree)
 
 
+@pytest.mark.parametrize(("bits", "leaf"), [(32, 32), (32, 2), (5, 4)])
+def test_a_load_without_memory_sets_nothing_and_can_be_repeated(bits, leaf):
+    """An empty index is filled at once: what has been made when memory ends goes back, in the same
+    transaction, which then takes one id alone.
+    """
+    failures, failed = 0, True
+    while failed:
+        index, failed = IdIndex(bits=bits, leaf=leaf), False
+        with index.write() as txn:
+            selftest.let_allocations_fail(failures)
+            try:
+                txn.set_many(GOOD_IDS, range(len(GOOD_IDS)))
+            except MemoryError:
+                failed = True
+            selftest.let_allocations_fail(-1)
+            assert list(txn) == ([] if failed else sorted(GOOD_IDS, key=str.encode))
+            assert txn.check() == []
+            txn.set("one more", 1)
+        no_more_than_needed(index)
+        failures += 1
+    assert failures > 5
+    assert dict(index.snapshot().items()) == {
+        **{id: n for n, id in enumerate(GOOD_IDS)},
+        "one more": 1,
+    }
+
+
 @pytest.mark.parametrize(("bits", "leaf"), [(32, 32), (3, 2), (0, 4)])
 def test_an_id_index_without_memory_is_as_before(bits, leaf):
     """Every allocation of every way to write, failing in turn."""

@@ -1,0 +1,1 @@
+# Maps made at once, for other native modules: nothing here is for Python.
