@@ -89,6 +89,7 @@ INDEX_GATES = (
     Gate(kind="bulk load of ids", rival="rpds", gate=2.5, goal=4.5, at=MILLION),
     *_at("get", "immutables", (1.0, 1.6), (1.4, 2.2), (1.0, 1.6)),
     *_at("get_many(256)", "immutables", (2.5, 4), (5, 8), (9, 16)),
+    *_at("get_into(256)", "immutables", (2.5, 13), (5, 36), (9, 40)),
     *_at("one insert a version", "immutables", (2, 4), (2, 3.5), (3, 5)),
     Gate(kind="one insert a version", rival="rpds", gate=6, goal=10),
     Gate(kind="one insert a version", rival="pyrsistent", gate=4, goal=8),

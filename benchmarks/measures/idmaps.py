@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import immutables
+import numpy as np
 from pyrsistent import pmap
 from rpds import HashTrieMap
 
-from measures.keys import Keys
+from measures.keys import ID_LENGTH, Keys
 from measures.timing import Contender, Task, Work, timed
 from pyresched.indices import IdIndex
 
@@ -37,6 +38,7 @@ class IdMaps:
         tasks = [
             timed("get", size, self._gets(), per=self.lookups),
             timed("get_many(256)", size, self._batches(), per=self.lookups),
+            timed("get_into(256)", size, self._buffers(), per=self.lookups),
             timed("one insert a version", size, self._inserts(), per=self.inserts),
             timed("transaction of 1,000 upserts", size, self._transactions(), per=TXN),
         ]
@@ -140,6 +142,24 @@ class IdMaps:
             yield work
 
         return {"ours": ours, "immutables": loop}
+
+    def _buffers(self) -> dict[str, Contender]:
+        """Ids that come as a buffer and values that go into one; the rival cannot use either."""
+
+        @contextmanager
+        def ours(turn: int) -> Iterator[Work]:
+            get_into, ids = self.full["ours"].snapshot().get_into, self._picked(turn, self.lookups)
+            cells = np.array(ids, dtype=f"S{ID_LENGTH}")
+            batches = [cells[n : n + BATCH] for n in range(0, len(ids), BATCH)]
+            out = np.empty(BATCH, dtype=np.int64)
+
+            def work() -> None:
+                for batch in batches:
+                    get_into(batch, out)
+
+            yield work
+
+        return {"ours": ours, "immutables": self._batches()["immutables"]}
 
     def _inserts(self) -> dict[str, Contender]:
         def new(turn: int) -> tuple[list[str], list[int]]:
