@@ -5,13 +5,14 @@ Whatever it does to the db, the db stays whole, and who may not interfere is tol
 
 import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from kit.jobs import job, jobs, leased, requirements
 from pyresched.errors import TxnClosed, WriterBusy
-from pyresched.jobdb import JobDb, Txn
+from pyresched.jobdb import JobDb, Snapshot, Txn
 from pyresched.model import Job
 
 # What user code tries in the midst of a change, and what it is told (None: it may).
@@ -165,3 +166,74 @@ def test_a_finaliser_finds_the_db_whole(db: JobDb, end: str, *, held: bool) -> N
         txn.delete_many([each.id for each in txn])
     gc.collect()
     assert len(told) == 10
+
+
+class Meddling:
+    """Garbage whose finaliser does something when a collection comes by."""
+
+    def __init__(self, meddle: Callable[[], object]) -> None:
+        self.meddle = meddle
+        self.own = self
+
+    def __del__(self) -> None:
+        self.meddle()
+
+
+@contextmanager
+def a_collection_soon(meddle: Callable[[], object], after: int) -> Iterator[None]:
+    """The object after *after* others brings a collection, and with it *meddle*."""
+    before = gc.get_threshold()
+    gc.collect()
+    Meddling(meddle)
+    gc.set_threshold(after, 1, 1)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.collect()
+
+
+COUNT = 120
+READS: dict[str, Callable[[Txn, Snapshot], int]] = {
+    "walk": lambda txn, _: len(list(txn)),
+    "queue": lambda txn, _: len(list(txn.queued("queue-a", "default"))),
+    "queue of all pools": lambda txn, _: len(list(txn.queued("queue-a"))),
+    "get_many": lambda txn, _: sum(
+        each is not None for each in txn.get_many([f"job-{n:06}" for n in range(COUNT)])
+    ),
+    "columns": lambda txn, _: sum(
+        each == 1 for each in txn.columns("state", "version", "priority")["priority"]
+    ),
+    "columns of ids": lambda txn, _: sum(
+        each == 1
+        for each in txn.columns(
+            "state", "version", "priority", ids=[f"job-{n:06}" for n in range(COUNT)]
+        )["priority"]
+    ),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_a_read_of_a_transaction_is_of_one_moment_whatever_a_collection_runs(
+    db: JobDb, read: Callable[[Txn, Snapshot], int]
+) -> None:
+    """A finaliser in the midst of it empties the transaction, at one object or another: the read
+    gives all jobs or none.
+    """
+    with db.write() as txn:
+        txn.upsert_many(jobs(COUNT))
+    first = db.snapshot()
+
+    def empty() -> None:
+        if not txn.closed:
+            txn.delete_many([each.id for each in txn])
+            txn.upsert_many(jobs(COUNT, prefix="x" * 30, queue="z", priority=2))
+            txn.delete_many([each.id for each in txn])
+
+    for after in (1, 2, 3, 4, 5, 6, 8, 11, 16, 30, 60):
+        txn = db.write()
+        txn.upsert_many([each.replace(priority=1) for each in first])
+        with a_collection_soon(empty, after):
+            assert read(txn, first) in {0, COUNT}, after
+        assert db.check(txn) == []
+        txn.abort()
