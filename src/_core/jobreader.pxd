@@ -9,7 +9,7 @@ from pyresched._core.versions cimport Pin
 from pyresched._core.views cimport Job
 
 cdef enum:
-    AHEAD = 16         # jobs that a walk fetches at a time
+    AHEAD = 32         # jobs that a walk fetches at a time
 
 # Where a walk is in one tree.
 cdef struct Head:

@@ -22,7 +22,7 @@ from pyresched._core.ids cimport (
 from pyresched._core.jobcolumns cimport column_fields, fill_column, sorted_slots
 from pyresched._core.jobindex cimport BEFORE_ALL, BLOCK, JobIndex, Roots, by_id, gang_hash
 from pyresched._core.ordered cimport (
-    Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek,
+    Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek, cursor_slots,
 )
 from pyresched._core.pages cimport Pages, page_read, pages_diff
 from pyresched._core.records cimport Record, RecordRow, record_at
@@ -550,6 +550,12 @@ cdef class Walk:
             return count
         if self.trees == 0:
             return 0
+        if self.last == INT64_MAX:
+            if head.there:
+                slots[0] = <uint32_t> head.item.value
+                head.there = False
+                count = 1
+            return count + cursor_slots(&head.cursor, slots + count, AHEAD - count)
         while count < AHEAD and head.there and head.item.k0 <= self.last:
             slots[count] = <uint32_t> head.item.value
             count += 1
@@ -627,7 +633,14 @@ cdef class Walk:
 
     def __next__(self):
         cdef Job job
-        self.reader.must_be_open()
+        cdef const Record *record
+        if self.reader.changing:
+            self.reader.must_be_open()
+        if self.ahead_at < self.ahead_count and self.rest is None:
+            record = self.ahead[self.ahead_at]
+            if record != NULL:
+                self.ahead_at += 1
+                return job_view(record)
         if self.rest is not None:
             if self.rest:
                 return self.rest.pop()

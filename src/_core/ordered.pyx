@@ -10,11 +10,11 @@ stale copy: its slot may be somebody else's by now).
 
 from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memmove, memset
+from libc.string cimport memcpy, memmove, memset
 
 from pyresched._core.treenode cimport (
-    INNER_WAYS, LEAF_ITEMS, Head, agreed, children, common, copy_cells, head, item_at, least,
-    most, move_cells, node_size, order, rank, set_item, set_value, value_of,
+    INNER_WAYS, LEAF_ITEMS, Head, agreed, children, column, common, copy_cells, head, item_at,
+    least, most, move_cells, node_size, order, rank, set_item, set_value, value_of,
 )
 from pyresched._core.versions cimport (
     EditLog, allocation_fails, drop_node, make_room, new_node, out_of_memory, owns,
@@ -617,6 +617,23 @@ cdef bint cursor_next(Cursor *cursor, Item *item) noexcept nogil:
     here(cursor, item)
     step(cursor)
     return True
+
+
+cdef uint32_t cursor_slots(Cursor *cursor, uint32_t *slots, uint32_t most) noexcept nogil:
+    cdef uint32_t leaf, at, taken, count = 0
+    cdef const void *node
+    assert cursor.trees.form.value_bytes == 4, "these values are no slots"
+    while count < most and cursor.levels:
+        leaf = cursor.levels - 1
+        node = cursor.node[leaf]
+        at = cursor.place[leaf]
+        taken = min(most - count, <uint32_t> head(node).count - at)
+        memcpy(slots + count, <uint32_t *> column(node, cursor.trees.form.words) + at,
+               taken * sizeof(uint32_t))
+        count += taken
+        cursor.place[leaf] = <uint16_t> (at + taken - 1)
+        step(cursor)
+    return count
 
 
 cdef void skip_shared(Cursor *old, Cursor *new) noexcept nogil:

@@ -7,7 +7,8 @@ it knows no store and pins no version. Instants and durations are integer nanose
 """
 
 cimport cython
-from cpython.object cimport PyObject
+from cpython.exc cimport PyErr_Fetch, PyErr_Restore
+from cpython.object cimport PyObject, PyTypeObject, destructor
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -370,7 +371,6 @@ def tracker_of(events, last):
 
 @cython.final
 @cython.no_gc
-@cython.freelist(256)
 cdef class Job:
     """One unit of work at one version, kept until it ends; it may have several runs.
 
@@ -654,11 +654,78 @@ def job_of(fields):
     return Job(**fields)
 
 
+# A view is made for each job that somebody looks at, and dropped soon after: most come from
+# here, whole but for their record. None are kept in sanitizer builds, which are to see each use
+# after the end, and without the GIL, which guards them.
+cdef extern from *:
+    """
+    #if defined(Py_GIL_DISABLED) || defined(__SANITIZE_ADDRESS__)
+      #define PYRESCHED_SPARE_VIEWS 1
+      #define PYRESCHED_KEEP_VIEWS 0
+    #else
+      #define PYRESCHED_SPARE_VIEWS 1024
+      #define PYRESCHED_KEEP_VIEWS 1024
+    #endif
+    """
+    enum:
+        SPARE_VIEWS "PYRESCHED_SPARE_VIEWS"
+    const size_t KEEP_VIEWS "PYRESCHED_KEEP_VIEWS"
+
+cdef extern from "Python.h":
+    PyObject *PyObject_Init(PyObject *, PyTypeObject *) noexcept
+
+cdef PyObject *spare_views[SPARE_VIEWS]
+cdef size_t spare_count = 0
+cdef destructor end_of_job = NULL
+
+
+cdef void keep_view(PyObject *view) noexcept:
+    """Deallocate a view, or keep it for the next."""
+    global spare_count
+    cdef Record *record
+    if spare_count == KEEP_VIEWS:
+        end_of_job(view)
+        return
+    record = (<Job> view).record
+    (<Job> view).record = NULL
+    (<Job> view).text = None
+    spare_views[spare_count] = view
+    spare_count += 1
+    if record.holders > 1:
+        record.holders -= 1
+    else:
+        drop_last(record)
+
+
+cdef void drop_last(Record *record) noexcept:
+    """Let the last holder of a record go: its payload may run code, whatever is being raised."""
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *trace = NULL
+    PyErr_Fetch(&kind, &value, &trace)
+    record_drop(record)
+    PyErr_Restore(kind, value, trace)
+
+
 cdef Job job_view(const Record *record):
-    cdef Job job = Job.__new__(Job)
+    global spare_count
+    cdef Job job
+    cdef PyObject *view
+    if spare_count:
+        spare_count -= 1
+        view = PyObject_Init(spare_views[spare_count], <PyTypeObject *> Job)
+        (<Job> view).record = record_hold(record)
+        job = <Job> view
+        Py_XDECREF(view)  # that of the one who made it; `job` has its own
+        return job
+    job = Job.__new__(Job)
     record_drop(job.record)
     job.record = record_hold(record)
     return job
+
+
+end_of_job = (<PyTypeObject *> Job).tp_dealloc
+(<PyTypeObject *> Job).tp_dealloc = <destructor> keep_view
 
 
 # --- fields of a record that is being made -------------------------------------------------------
