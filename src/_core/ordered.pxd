@@ -55,8 +55,8 @@ cdef void cursor_seek(Cursor *cursor, const Trees *trees, const Tree *tree,
                       const Item *item) noexcept nogil
 # The item at the cursor, which moves on; False: the cursor is at the end.
 cdef bint cursor_next(Cursor *cursor, Item *item) noexcept nogil
-# The values alone of up to *most* items, where values are slots, a leaf at a time; how many.
-cdef uint32_t cursor_slots(Cursor *cursor, uint32_t *slots, uint32_t most) noexcept nogil
+# The values alone of up to *room* items, where values are slots, a leaf at a time; how many.
+cdef uint32_t cursor_slots(Cursor *cursor, uint32_t *slots, uint32_t room) noexcept nogil
 
 # Called for each difference in order: old NULL: added; new NULL: removed; both: another value.
 ctypedef int (*ItemVisitor)(void *context, const Item *old, const Item *new) except -1

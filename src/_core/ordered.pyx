@@ -619,15 +619,15 @@ cdef bint cursor_next(Cursor *cursor, Item *item) noexcept nogil:
     return True
 
 
-cdef uint32_t cursor_slots(Cursor *cursor, uint32_t *slots, uint32_t most) noexcept nogil:
+cdef uint32_t cursor_slots(Cursor *cursor, uint32_t *slots, uint32_t room) noexcept nogil:
     cdef uint32_t leaf, at, taken, count = 0
     cdef const void *node
     assert cursor.trees.form.value_bytes == 4, "these values are no slots"
-    while count < most and cursor.levels:
+    while count < room and cursor.levels:
         leaf = cursor.levels - 1
         node = cursor.node[leaf]
         at = cursor.place[leaf]
-        taken = min(most - count, <uint32_t> head(node).count - at)
+        taken = min(room - count, <uint32_t> head(node).count - at)
         memcpy(slots + count, <uint32_t *> column(node, cursor.trees.form.words) + at,
                taken * sizeof(uint32_t))
         count += taken
