@@ -163,6 +163,20 @@ cdef bint split(Trees *trees, EditLog *log, void *parent, uint32_t at, uint32_t 
     return True
 
 
+cdef void fit(Trees *trees, EditLog *log, void **place) noexcept nogil:
+    """Give a leaf of the edit's own, which items leave behind, no more room than it needs. Does
+    nothing without memory."""
+    cdef Head *old = head(place[0])
+    cdef uint32_t shared = shareable(trees, old, 0, old.count)
+    cdef void *leaf = NULL
+    if old.capacity >= old.count + SLACK or shared > old.shared:
+        leaf = make_node(trees, log, 0, old.count, shared)
+    if leaf != NULL:
+        copy_cells(&trees.form, leaf, old)
+        drop_node(log, reclaim_node, trees, old)
+        place[0] = leaf
+
+
 cdef int own_path(Trees *trees, Tree *tree, EditLog *log, Cursor *path, uint32_t widened,
                   uint32_t room, uint32_t limit) except -1 nogil:
     """Make the nodes of *path* the edit's own: the one at *widened*, if it is above the leaf,
@@ -225,6 +239,9 @@ cdef int make_way(Trees *trees, Tree *tree, EditLog *log, const Item *item,
             path.place[i - 1] += 1
             path.node[i] = children(path.node[i - 1])[path.place[i - 1]]
             path.place[i] -= <uint16_t> keep
+            if i == leaf_level:
+                # Items that ascend, here or anywhere, do not come back to the left half.
+                fit(trees, log, &children(path.node[i - 1])[path.place[i - 1] - 1])
     return 0
 
 

@@ -297,7 +297,7 @@ def weight(list entries, bint built, int value_bytes=4):
     assert tree_breaches(&forest.trees, &forest.tree) == []
     memset(&meter, 0, sizeof(Meter))
     tree_measure(&forest.trees, &forest.tree, &meter)
-    return meter.bytes / len(entries)
+    return <double> meter.bytes / len(entries)
 
 
 def test_nodes_weigh_little():
@@ -311,6 +311,9 @@ def test_nodes_weigh_little():
     assert weight(mixed, True) < 15
     assert weight(shuffled[0], False) < 20
     assert weight(shuffled[1], False) < 21
+    # A few urgencies, each with jobs that come in order.
+    some = [((draw.randrange(20) << 32, 10**18 + n, 0), 0, n) for n in range(10_000)]
+    assert weight(some, False) < 18
     # Many small queues: 16 bytes of a head, room for four.
     assert weight(alike[:3], False) <= (16 + 8 + 4 * 12) / 3
     # A leaf of a million different urgencies shares no word.
