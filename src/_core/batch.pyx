@@ -15,6 +15,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
 
 from pyresched._core.bits cimport whole
 from pyresched._core.ids cimport KIND_HEAP, Column, Key, read_bytes
@@ -161,6 +162,7 @@ cdef class Texts:
     """A column of ids. Raises InputError and TypeError for what is none."""
 
     def __init__(self, values):
+        cdef Py_ssize_t most
         if isinstance(values, (list, tuple)):
             self.strs = list(values)
             self.count = len(self.strs)
@@ -172,12 +174,19 @@ cdef class Texts:
             _, offsets, cells = values.buffers()
             self.first = values.offset
             self.count = len(values)
-            PyObject_GetBuffer(offsets, &self.offsets, PyBUF_CONTIG_RO)
+            PyObject_GetBuffer(b"" if offsets is None else offsets, &self.offsets, PyBUF_CONTIG_RO)
             self.has_offsets = True
             PyObject_GetBuffer(b"" if cells is None else cells, &self.cells, PyBUF_CONTIG_RO)
             self.has_cells = True
+            most = self.offsets.len // <Py_ssize_t> sizeof(int32_t)
+            if self.count and not 0 <= self.first < most - self.count:
+                raise InputError(
+                    f"ids: {self.count} rows from {self.first} on need more offsets than there are")
         elif PyObject_CheckBuffer(values):
-            PyObject_GetBuffer(values, &self.cells, PyBUF_CONTIG_RO | PyBUF_FORMAT)
+            try:
+                PyObject_GetBuffer(values, &self.cells, PyBUF_CONTIG_RO | PyBUF_FORMAT)
+            except (ValueError, BufferError) as error:
+                raise InputError(f"ids: a contiguous buffer is needed: {error}") from None
             self.has_cells = True
             if self.cells.ndim != 1 or self.cells.format == NULL or not (
                     self.cells.format.endswith(b"s")):
@@ -195,12 +204,17 @@ cdef class Texts:
             PyBuffer_Release(&self.offsets)
 
     cdef const uint8_t *cell(self, Py_ssize_t i, size_t *size) noexcept nogil:
-        """The bytes of row *i*, where there are no strs."""
+        """The bytes of row *i*, where there are no strs. None where the offsets lead elsewhere:
+        nobody has checked them, and another thread may write there now."""
         cdef const uint8_t *text = <const uint8_t *> self.cells.buf
-        cdef const int32_t *offsets = <const int32_t *> self.offsets.buf
+        cdef int32_t span[2]
         if self.has_offsets:
-            size[0] = offsets[self.first + i + 1] - offsets[self.first + i]
-            return text + offsets[self.first + i]
+            memcpy(span, <const int32_t *> self.offsets.buf + self.first + i, sizeof(span))
+            size[0] = 0
+            if not 0 <= span[0] <= span[1] <= self.cells.len:
+                return text
+            size[0] = span[1] - span[0]
+            return text + span[0]
         text += i * self.cells.itemsize
         size[0] = self.cells.itemsize
         while size[0] and text[size[0] - 1] == 0:  # padding
@@ -226,6 +240,8 @@ cdef class Texts:
             id_ = self.strs[i]
             if type(id_) is not str:
                 raise TypeError(f"ids[{i}] is a str, got {id_!r}")
+            if not id_:
+                raise InputError(f"ids[{i}] must not be empty")
             return name_read(<str> id_, name, kind)
         text = self.cell(i, &size)
         if read_bytes(column, text, size, &key) and key.kind != KIND_HEAP:
@@ -233,11 +249,26 @@ cdef class Texts:
             name.lo = key.lo
             kind[0] = key.kind
             return 0
+        if size == 0:
+            raise InputError(f"ids[{i}] must not be empty")
         try:
             whole_text = (<const char *> text)[:size].decode("utf-8")
         except UnicodeDecodeError as error:
             raise InputError(f"ids[{i}] is not UTF-8: {error.reason}") from None
         return name_read(<str> whole_text, name, kind)
+
+
+cdef object packed(str code, values, str name):
+    """The list *values* as an array. Raises InputError that names what does not go in."""
+    try:
+        return array(code, values)
+    except (TypeError, OverflowError):
+        for i, value in enumerate(values):
+            try:
+                array(code, (value,))
+            except (TypeError, OverflowError) as error:
+                raise InputError(f"{name}[{i}]: {value!r} cannot be: {error}") from None
+        raise
 
 
 @cython.final
@@ -250,12 +281,14 @@ cdef class Numbers:
     cdef bint is_one
 
     def __init__(self, values, str name, Py_ssize_t count):
+        if values is None:
+            raise InputError(f"{name} is an int or an int64 buffer, got None")
         if isinstance(values, int):
             self.one = whole(values)
             self.is_one = True
             return
         if isinstance(values, (list, tuple)):
-            values = array("q", values)
+            values = packed("q", values, name)
         elif hasattr(values, "buffers") and hasattr(values, "offset"):
             if str(values.type) != "int64" or values.null_count:
                 raise InputError(f"{name}: an Arrow column of type int64 without nulls is needed")
@@ -279,34 +312,48 @@ cdef class Coded:
 
     cdef const int32_t[::1] codes
     cdef bint is_one
+    cdef int lowest
+    cdef str name
     cdef list values
 
     def __init__(self, column, str name, Py_ssize_t count):
         cdef Py_ssize_t i
+        self.name = name
         if not (isinstance(column, tuple) and len(column) == 2 and not isinstance(column[0], str)
                 and (isinstance(column[0], list) or PyObject_CheckBuffer(column[0]))):
             self.is_one = True
             self.values = [column]
             return
         codes, values = column
-        self.values = list(values)
+        try:
+            self.values = list(values)
+        except TypeError:
+            raise TypeError(
+                f"{name}: codes go with the list of what they stand for, got {values!r}") from None
         if isinstance(codes, list):
-            codes = array("i", codes)
+            codes = packed("i", codes, name)
         try:
             self.codes = codes
         except (ValueError, TypeError, BufferError) as error:
             raise InputError(f"{name}: codes are a contiguous int32 buffer: {error}") from None
         if self.codes.shape[0] != count:
             raise InputError(f"{name} has {self.codes.shape[0]} rows, ids have {count}")
-        lowest = -1 if name == "gang" else 0
+        self.lowest = -1 if name == "gang" else 0
         for i in range(count):
-            if not lowest <= self.codes[i] < len(self.values):
-                raise InputError(
-                    f"{name}[{i}]: code {self.codes[i]} is not from {lowest} to "
-                    f"{len(self.values) - 1}")
+            self.at(i)
 
-    cdef Py_ssize_t at(self, Py_ssize_t i) noexcept:
-        return 0 if self.is_one else self.codes[i]
+    cdef Py_ssize_t at(self, Py_ssize_t i) except -2:
+        """The code of row *i*, looked at each time: the buffer is somebody else's, who may have
+        written there meanwhile."""
+        cdef int32_t code = 0
+        if self.is_one:
+            return 0
+        memcpy(&code, &self.codes[i], sizeof(code))
+        if not self.lowest <= code < len(self.values):
+            raise InputError(
+                f"{self.name}[{i}]: code {code} is not from {self.lowest} to "
+                f"{len(self.values) - 1}")
+        return code
 
 
 cdef class Kinds:
@@ -336,15 +383,17 @@ cdef class Kinds:
 
     cdef Kind of_row(self, Py_ssize_t row):
         cdef size_t at = 0
+        cdef Py_ssize_t codes[6]
         cdef int i
         cdef Kind kind
+        for i in range(6):
+            codes[i] = (<Coded> self.columns[i]).at(row)
         if self.known != NULL:
             for i in range(6):
-                at += self.strides[i] * (<Coded> self.columns[i]).at(row)
+                at += self.strides[i] * codes[i]
             if self.known[at] != NULL:
                 return <Kind> self.known[at]
-        kind = self.found([
-            (<Coded> column).values[(<Coded> column).at(row)] for column in self.columns])
+        kind = self.found([(<Coded> self.columns[i]).values[codes[i]] for i in range(6)])
         if self.known != NULL:
             self.kept.append(kind)
             self.known[at] = <PyObject *> kind

@@ -78,6 +78,7 @@ cdef class JobIndex:
     cdef Edit spare          # of a writer that ended, for the next
 
     cdef int committed(self) except -1
+    cdef int must_be_made(self) except -1
 
 
 # The order of slots by their ids; what is below 0 stands for none and comes first.

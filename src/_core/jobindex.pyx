@@ -174,14 +174,23 @@ cdef class JobIndex:
         hamt_free(&self.run_maps, &self.roots.runs)
         records_free(&self.row_pages, &self.roots.rows)
 
+    cdef int must_be_made(self) except -1:
+        """Raise for a store whose `__init__` nobody called."""
+        if self.history is None:
+            raise TypeError(
+                f"{type(self).__name__} has no store yet; its __init__ must call that of JobDb")
+        return 0
+
     @property
     def version(self):
         """How many commits there were."""
+        self.must_be_made()
         return self.history.version
 
     def memory(self):
         """What the structures hold now in bytes and in nodes, and what old versions
         keep back."""
+        self.must_be_made()
         return {
             "id_nodes": self.id_maps.meter.nodes,
             "run_nodes": self.run_maps.meter.nodes,

@@ -65,3 +65,7 @@ cdef class Walk:
 
 cdef class Diff:
     cdef tuple differences   # (old | None, new | None)
+
+
+# For whoever takes several ids. Raises TypeError.
+cdef list several(ids)

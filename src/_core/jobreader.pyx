@@ -11,7 +11,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort
 
 from pyresched._core.batch cimport Texts
-from pyresched._core.bits cimport prefetch
+from pyresched._core.bits cimport prefetch, whole
 from pyresched._core.hamt cimport (
     Hamt, Maps, hamt_find, hamt_find_many, hamt_slots,
 )
@@ -57,6 +57,8 @@ cdef class Reader:
             self.pin = NULL
 
     cdef int must_be_open(self) except -1:
+        if self.index is None:
+            raise TypeError("readers are made by JobDb: snapshot(), write() or dry_run()")
         return 0
 
     cdef const Record *record(self, uint32_t slot) noexcept:
@@ -91,7 +93,7 @@ cdef class Reader:
 
     def get_many(self, ids):
         """The jobs of *ids* in their order, None where there is none."""
-        cdef list wanted = list(ids)
+        cdef list wanted = several(ids)
         cdef list found = []
         cdef Key keys[BLOCK]
         cdef uint32_t slots[BLOCK]
@@ -172,7 +174,7 @@ cdef class Reader:
 
     def backing_off(self, before=None):
         """The waiting jobs that are eligible at *before* or earlier, due first."""
-        cdef int64_t last = INT64_MAX if before is None else before
+        cdef int64_t last = INT64_MAX if before is None else whole(before)
         cdef Walk walk = self.walk(&self.index.trees, &self.roots.backing_off)
         walk.last = last
         return walk
@@ -247,10 +249,10 @@ cdef class Reader:
     def diff(self, Reader older not None):
         """What changed from *older* to this one."""
         cdef list pairs = []
-        if older.index is not self.index:
-            raise ValueError("both must be of one db; the other is of another")
         self.must_be_open()
         older.must_be_open()
+        if older.index is not self.index:
+            raise ValueError("both must be of one db; the other is of another")
         pages_diff(&self.index.row_pages, &older.roots.rows, &self.roots.rows, note_difference,
                    <void *> pairs)
         return diff_of(pairs)
@@ -264,10 +266,10 @@ cdef class Reader:
         cdef int field
         cdef int64_t[::1] out
         cdef dict columns = {}, fields = column_fields()
-        self.must_be_open()
         for name in names:
-            if name not in fields:
+            if type(name) is not str or name not in fields:
                 raise InputError(f"no column {name!r}; there are: {', '.join(fields)}")
+        self.must_be_open()
         if ids is None:
             count = <Py_ssize_t> self.roots.ids.count
             slots = in_submit_order(self)
@@ -352,6 +354,13 @@ cdef class Reader:
             walk.start(1)
             walk.add(trees, tree)
         return walk
+
+
+cdef list several(ids):
+    """*ids* as a list of our own. A str is one id, not its characters."""
+    if isinstance(ids, str):
+        raise TypeError(f"ids is several ids, got the one str {ids!r}; write [{ids!r}]")
+    return list(ids)
 
 
 cdef uint32_t *found_slots(Reader reader, ids, Py_ssize_t *count) except NULL:
@@ -634,6 +643,8 @@ cdef class Walk:
     def __next__(self):
         cdef Job job
         cdef const Record *record
+        if self.reader is None:
+            raise TypeError("walks are made by readers")
         if self.reader.changing:
             self.reader.must_be_open()
         if self.ahead_at < self.ahead_count and self.rest is None:

@@ -32,6 +32,7 @@ cdef class JobStore(JobIndex):
         """The one writing transaction."""
         cdef Txn txn = Txn.__new__(Txn)
         cdef Edit edit = self.spare
+        self.must_be_made()
         if edit is None:
             edit = Edit(self.history, None)  # a transaction holds the store itself
         self.spare = None
@@ -65,7 +66,9 @@ cdef class JobStore(JobIndex):
 
     def snapshot(self):
         """The current version."""
-        cdef Snapshot snapshot = Snapshot.__new__(Snapshot)
+        cdef Snapshot snapshot
+        self.must_be_made()
+        snapshot = Snapshot.__new__(Snapshot)
         snapshot.index = self
         snapshot.pin = self.history.pin()
         snapshot.roots = self.roots

@@ -18,7 +18,7 @@ from pyresched._core.jobindex cimport (
     BLOCK, JobIndex, Place, backing_off_item, entry, gang_hash, gang_item, lane_entry, move,
     place_of, run_entry, submit_item,
 )
-from pyresched._core.jobreader cimport Reader, Walk
+from pyresched._core.jobreader cimport Reader, Walk, several
 from pyresched._core.ordered cimport Item, Tree, Trees
 from pyresched._core.records cimport (
     Kind, Record, RunPart, name_equal, name_key, name_text, record_key, record_put,
@@ -73,10 +73,14 @@ cdef class Txn(Reader):
     def __exit__(self, kind, error, trace):
         if self.closed:
             return
-        if kind is None:
-            self.commit()
-        else:
+        if kind is not None:
             self.abort()
+            return
+        try:
+            self.commit()
+        finally:
+            if not self.busy:  # no memory for it: who left the block cannot try again
+                self.end()
 
     def commit(self):
         """Publish what was staged as one version and return it."""
@@ -94,9 +98,10 @@ cdef class Txn(Reader):
         edit = self.edit
         self.leave_walks()
         self.edit = None
+        version = <int64_t> edit.log.stamp
+        # What it lets go may run a user's code, which may commit as well.
         index.history.commit(edit)
         index.spare = edit
-        version = index.history.version
         index.committed()
         return version
 
@@ -228,7 +233,7 @@ cdef class Txn(Reader):
 
     def delete_many(self, ids):
         """Remove the jobs of *ids*, all or none. How many there were."""
-        cdef list wanted = list(ids)
+        cdef list wanted = several(ids)
         cdef Key key
         cdef uint32_t slot
         cdef Py_ssize_t gone = 0
@@ -286,6 +291,7 @@ cdef class Txn(Reader):
         """Raise for a run that another job has, or that this one has twice."""
         cdef JobIndex index = self.index
         cdef uint32_t i, j, known = 0 if old == NULL or old.cold == NULL else old.cold.run_count
+        cdef uint32_t kept = 0
         cdef Key key
         cdef uint32_t at
         cdef int64_t owner
@@ -293,15 +299,16 @@ cdef class Txn(Reader):
         cdef const RunPart *other
         for i in range(job.cold.run_count):
             run = job.cold.runs + i
+            if i == kept and i < known:
+                other = old.cold.runs + i
+                if name_equal(&other.id, other.id_kind, &run.id, run.id_kind):
+                    kept += 1  # what both begin with has been looked at before
+                    continue
             for j in range(i):
                 other = job.cold.runs + j
                 if name_equal(&other.id, other.id_kind, &run.id, run.id_kind):
                     raise DuplicateId(
                         f"job {id_of(job)!r} has run {name_text(&run.id, run.id_kind)!r} twice")
-            if i < known:
-                other = old.cold.runs + i
-                if name_equal(&other.id, other.id_kind, &run.id, run.id_kind):
-                    continue
             name_key(&index.runs.column, &run.id, run.id_kind, &key)
             at = hamt_find(&index.run_maps, &self.roots.runs, &key)
             if at != NOWHERE:

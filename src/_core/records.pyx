@@ -11,7 +11,7 @@ cimport cython
 from cpython.object cimport Py_EQ, PyObject, PyObject_RichCompareBool
 from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -206,6 +206,13 @@ cdef Py_hash_t hash_of(str queue, str job_set, Requirements requirements, tuple 
     return <Py_hash_t> (mixed >> 1)
 
 
+cdef bint is_among(list kinds, Kind kind) noexcept:
+    for each in kinds:
+        if each is kind:
+            return True
+    return False
+
+
 cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools, str job_type,
                   object policy):
     global kind_count, changes
@@ -215,6 +222,8 @@ cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools
     cdef Py_hash_t hash_
     cdef uint64_t seen
     cdef Kind kind
+    cdef list others = None  # what was compared
+    cdef bint again = False
     if recent[place] != NULL:
         kind = <Kind> recent[place]
         if (kind.queue is queue and kind.job_set is job_set and kind.pools is pools
@@ -229,12 +238,17 @@ cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools
         at = buckets[<size_t> hash_ & (bucket_count - 1)]
         while at != NULL:
             kind = <Kind> at
-            if kind.hash_ == hash_ and alike(
-                    kind, queue, job_set, requirements, pools, job_type, policy):
-                return kind
-            # Comparing may run a user's code, which may change the table.
-            if changes != seen:
-                break
+            if kind.hash_ == hash_ and not (again and is_among(others, kind)):
+                if alike(kind, queue, job_set, requirements, pools, job_type, policy):
+                    return kind
+                # Comparing may run a user's code, which may change the table. What has been
+                # compared stays until the new kind is in, and is not compared again.
+                if others is None:
+                    others = []
+                others.append(kind)
+                if changes != seen:
+                    again = True
+                    break
             at = <PyObject *> kind.next_
         if at == NULL:
             break
@@ -493,12 +507,36 @@ cdef Record *record_copy(const Record *record) except NULL:
     return copy
 
 
+# How many records are being freed one within another (a payload or a policy may be a job), and
+# those that wait until these are through, as the stack has an end.
+cdef enum:
+    DEEP = 50
+
+cdef uint32_t depth = 0
+cdef Record *waiting = NULL
+
+
 cdef void record_drop(Record *record) noexcept:
-    global record_count
-    cdef Record gone
+    global depth, waiting
     record.holders -= 1
     if record.holders:
         return
+    if depth == DEEP:
+        record.submitted_at = <int64_t> <size_t> waiting
+        waiting = record
+        return
+    depth += 1
+    record_free(record)
+    while depth == 1 and waiting != NULL:
+        record = waiting
+        waiting = <Record *> <size_t> record.submitted_at
+        record_free(record)
+    depth -= 1
+
+
+cdef void record_free(Record *record) noexcept:
+    global record_count
+    cdef Record gone
     # What a reference frees may make records: this one is gone by then.
     gone = record[0]
     slab_give(record)

@@ -86,12 +86,17 @@ cdef class Requirements:
 
     def __init__(self, ResourceVector resources not None, str priority_class not None="default",
                  *, selector=(), tuple tolerations not None=()):
+        cdef Py_hash_t hash_
         pairs = selector.items() if hasattr(selector, "items") else selector
+        wanted = tuple(sorted([(str(key), str(value)) for key, value in pairs]))
+        hash_ = hash((resources, priority_class, wanted, tolerations))
+        if self.resources is not None:
+            raise TypeError("requirements are made once")
         self.resources = resources
         self.priority_class = priority_class
-        self.selector = tuple(sorted([(str(key), str(value)) for key, value in pairs]))
+        self.selector = wanted
         self.tolerations = tolerations
-        self.cached_hash = hash((resources, priority_class, self.selector, tolerations))
+        self.cached_hash = hash_
 
     def __hash__(self):
         return self.cached_hash
@@ -137,6 +142,8 @@ cdef class Gang:
     """
 
     def __init__(self, str id not None, Py_ssize_t cardinality, str uniformity not None=""):
+        if self.id is not None:
+            raise TypeError("a gang is made once")
         if not id:
             raise ValueError("a gang needs an id that is not empty")
         if cardinality < 2:

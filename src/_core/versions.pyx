@@ -265,7 +265,7 @@ cdef class History:
             nap = NAP_US
             if deadline is not None:
                 now = time.monotonic()
-                if now >= deadline:
+                if not now < deadline:  # so that NaN waits for nothing
                     raise WriterBusy(
                         f"thread {self.thread.name} has been writing for "
                         f"{max(0.0, now - self.since):.3f} s, since version {self.version}; "

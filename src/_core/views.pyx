@@ -95,9 +95,11 @@ cdef class Run:
         let(&self.part.node_id, node_id)
         let(&self.part.pool, pool)
         let_text(&self.part.reason, reason)
-        name_read(id, &self.part.id, &self.part.id_kind)
         self.text = id
         self.must_be_whole()
+        if self.part.id_kind:
+            raise TypeError("a run is made once")  # by the code of a number
+        name_read(id, &self.part.id, &self.part.id_kind)
 
     def __dealloc__(self):
         run_drop(&self.part)
@@ -170,6 +172,7 @@ cdef class Run:
     def replace(self, **changes):
         """The same run with *changes*, by field name. Raises TypeError for an unknown field."""
         cdef Run twin = run_view(&self.part)
+        must_be_made(self)
         twin.text = self.text
         for name, value in changes.items():
             twin.put(name, value)
@@ -240,6 +243,13 @@ def run_of(fields):
     return Run(**fields)
 
 
+cdef int must_be_made(Run run) except -1:
+    """Raise for a run that is nothing yet: `Run.__new__` without `__init__`."""
+    if run.part.id_kind == 0:
+        raise TypeError("the run was never made; call Run(...)")
+    return 0
+
+
 cdef Run run_view(const RunPart *part):
     cdef Run run = Run.__new__(Run)
     run.part = part[0]
@@ -256,10 +266,13 @@ cdef class RescheduleEvent:
     """One reschedule: when the replacement was placed, of what, from where, after which delay."""
 
     def __init__(self, *, time, str previous_run not None, str previous_node not None, delay):
-        self.time = whole(time)
+        cdef int64_t at = whole(time), after = whole(delay)
+        if self.previous_run is not None:
+            raise TypeError("an event is made once")
+        self.time = at
         self.previous_run = previous_run
         self.previous_node = previous_node
-        self.delay = whole(delay)
+        self.delay = after
 
     def __hash__(self):
         return hash((self.time, self.previous_run, self.previous_node, self.delay))
@@ -308,6 +321,8 @@ cdef class RescheduleTracker:
         for each in given:
             if type(each) is not RescheduleEvent:
                 raise TypeError(f"an event is a RescheduleEvent, got {each!r}")
+            if (<RescheduleEvent> each).previous_run is None:
+                raise TypeError("the event was never made; call RescheduleEvent(...)")
         part = tracker_new(<uint32_t> len(given))
         part.last = <uint32_t> code
         for i in range(len(given)):
@@ -803,6 +818,7 @@ cdef int put_runs(Record *record, object value) except -1:
         if type(run) is not Run:
             raise TypeError(
                 f"job {name_text(&record.id, record.id_kind)!r}: a run is a Run, got {run!r}")
+        must_be_made(<Run> run)
     if not runs and record.cold == NULL:
         return 0
     cold = own_runs(record, <uint32_t> len(runs))

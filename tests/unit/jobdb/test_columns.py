@@ -95,11 +95,18 @@ def test_ids_of_any_width_come_as_cells(width: int) -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        ({"ids": ["a", ""]}, ValueError, "must not be empty"),
+        ({"ids": ["a", ""]}, InputError, r"ids\[1\] must not be empty"),
+        ({"ids": np.array([b"a", b""])}, InputError, r"ids\[1\] must not be empty"),
         ({"ids": ["a", 7]}, TypeError, r"ids\[1\] is a str"),
         ({"ids": ["a", "x" * 256]}, ValueError, "at most 255 bytes"),
         ({"ids": 7}, TypeError, "ids are a list of str or a buffer"),
         ({"ids": np.arange(2)}, InputError, "bytes of fixed width"),
+        ({"ids": np.array([b"a", b"b", b"c", b"d"])[::2]}, InputError, "ids: a contiguous buffer"),
+        ({"submitted_at": None}, InputError, "submitted_at is an int or an int64 buffer"),
+        ({"submitted_at": [0, "x"]}, InputError, r"submitted_at\[1\]: 'x' cannot be"),
+        ({"priority": [2**70, 0]}, InputError, r"priority\[0\]: 1180591620717411303424 cannot be"),
+        ({"queue": ([0, "x"], ["a", "b"])}, InputError, r"queue\[1\]: 'x' cannot be"),
+        ({"queue": ([0, 0], None)}, TypeError, "queue: codes go with the list"),
         (
             {"submitted_at": np.zeros(3, np.int64)},
             InputError,

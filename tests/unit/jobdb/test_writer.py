@@ -454,6 +454,29 @@ class TestMemory:
         del snap
         assert [each.id for each in db.snapshot()] == ["after-2", "after-4"]
 
+    @pytest.mark.parametrize("dry", [False, True])
+    def test_a_commit_returns_its_own_version(self, db: JobDb, dry: bool) -> None:
+        """Also when what it lets go commits another one before it returns."""
+
+        class Chatty:
+            def __del__(self) -> None:
+                with db.write() as txn:
+                    txn.upsert(job("after"))
+
+        with db.write() as txn:
+            txn.upsert(job("a", payload=Chatty()))
+        if dry:
+            trial = db.dry_run()
+            trial.delete_many(["a"])
+            trial.depend_on(ids=["b"])
+            assert db.apply(trial) == 2
+            del trial
+        else:
+            txn = db.write()
+            txn.delete_many(["a"])
+            assert txn.commit() == 2
+        assert db.version == 3
+
 
 def test_readers_see_whole_commits_while_a_writer_works(db: JobDb) -> None:
     """INV-D12: each commit moves a token from one job to the other; none ever sees two or none."""
