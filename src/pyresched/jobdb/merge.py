@@ -97,13 +97,20 @@ class DryRun(Txn):
         if not self.closed:
             self.commit()  # its slots go back first: what is replayed needs as many
         with db.write(timeout) as txn:
-            if self._writes is None:
+            writes = self._writes
+            if writes is None:
                 raise TxnClosed("the dry run was aborted or has been applied; begin another one")
-            moved = self._moved(txn, self._writes)
+            moved = self._moved(txn, writes)
             if moved:
                 raise Conflict(tuple(("job", id) for id in sorted(moved)))
-            _replay(self._writes, txn)
-            version = txn.commit()
+            _replay(writes, txn)
+            # Before the commit lets another thread, or the end of a payload, apply it again.
+            self._writes = None
+            try:
+                version = txn.commit()
+            except MemoryError:
+                self._writes = writes
+                raise
             self._forget()
         return version
 

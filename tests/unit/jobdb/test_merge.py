@@ -380,6 +380,26 @@ class TestRefused:
         assert sorted(map(str, told)) == [str(TxnClosed), "None"]
         assert db.version == 3
 
+    def test_nobody_applies_it_again_once_its_commit_is_seen(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whoever comes between the commit and the return of `apply` finds nothing to apply."""
+        told: list[type[Exception]] = []
+
+        def between(*_: object) -> None:
+            try:
+                db.apply(trial)
+            except (TxnClosed, Conflict) as error:
+                told.append(type(error))
+
+        monkeypatch.setenv("PYRESCHED_CHECK", "all")
+        monkeypatch.setattr("pyresched.jobdb.db._assert_sound", between)
+        db = JobDb()
+        with db.dry_run() as trial:
+            trial.upsert(job("new"))
+        assert db.apply(trial) == 1
+        assert told == [TxnClosed]
+
     def test_only_a_dry_run_of_this_db_is_applied(self, db: JobDb) -> None:
         """Each in one line."""
         with db.write() as txn, pytest.raises(TypeError, match=r"got a Txn; .* commit\(\)"):
