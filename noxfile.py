@@ -28,6 +28,8 @@ NATIVE_TESTS = (
     "tests/unit/fairness",
     "tests/unit/scheduling",
     "tests/properties",
+    "tests/scenarios/test_isolation.py",
+    "tests/scenarios/test_threads.py",
     "tests/unit/test_indices.py",
 )
 
