@@ -198,10 +198,7 @@ cdef Py_hash_t hash_of(str queue, str job_set, Requirements requirements, tuple 
     mixed = (mixed ^ <uint64_t> requirements.cached_hash) * <uint64_t> 0x9E3779B97F4A7C15
     mixed = (mixed ^ <uint64_t> hash(pools)) * <uint64_t> 0x9E3779B97F4A7C15
     mixed = (mixed ^ <uint64_t> hash(job_type)) * <uint64_t> 0x9E3779B97F4A7C15
-    try:
-        mixed ^= <uint64_t> hash(policy)
-    except TypeError:
-        pass  # equal policies still meet in one bucket
+    mixed ^= <uint64_t> hash(policy)  # raises for one that can be changed: it is shared
     mixed ^= mixed >> 32
     return <Py_hash_t> (mixed >> 1)
 

@@ -394,7 +394,8 @@ cdef class Job:
     `retry_delay` are set while a failed job waits (`backing_off`) and until its next run is
     placed; `tracker` is its history of reschedules, one for a whole gang. `version` counts
     the row's versions from 1 (to 4294967295); `replace` makes the next one. `payload` is the
-    user's, opaque and shared by all versions; it must not refer back to the job.
+    user's, opaque and shared by all versions; it must not refer back to the job. A `policy` is
+    hashable, as jobs with equal ones share one. Raises TypeError and ValueError by field.
     """
 
     def __cinit__(self):
@@ -606,9 +607,12 @@ cdef class Job:
 
         `version` goes up by one unless it is given. Raises TypeError for an unknown field.
         """
-        cdef Record *record = record_copy(self.record)
+        cdef Record *record
         cdef Job twin
         cdef dict parts = None
+        if self.record == NOBODY:
+            raise TypeError("a job that was never made has no next version")
+        record = record_copy(self.record)
         try:
             if "version" not in changes:
                 put_version(record, <int64_t> self.record.version + 1)

@@ -160,6 +160,18 @@ class TestPolicies:
         assert len({id(each.policy) for each in made}) == 3
         assert made[1] == made[4].replace(version=1)
 
+    def test_a_policy_that_can_be_changed_is_refused(self) -> None:
+        """Jobs share it: a change of one would be a change of all."""
+        with pytest.raises(TypeError, match="unhashable"):
+            job(policy={"attempts": 1})
+        with pytest.raises(TypeError, match="unhashable"):
+            job().replace(policy=[])
+
+    def test_a_job_that_was_never_made_has_no_next_version(self) -> None:
+        """It has no queue that a store could put it in."""
+        with pytest.raises(TypeError, match="never made"):
+            Job.__new__(Job).replace(id="x")
+
     def test_a_policy_that_dies_while_it_is_compared_makes_no_second_one(self) -> None:
         """What its end makes is found by who was comparing."""
         box: list[Job] = []
