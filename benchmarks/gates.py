@@ -28,7 +28,7 @@ from measures.jobdbs import GangDbs, JobDbs, JobLoads
 from measures.memory import Memory
 from measures.orders import Orders
 from measures.readers import Readers
-from measures.table import Gate, Sense, as_json, failed, rows, show
+from measures.table import Gate, Sense, amount, as_json, failed, rows, show
 from measures.timing import REPETITIONS, Reading, Task
 
 MILLION = 1_000_000
@@ -219,6 +219,10 @@ def measured(
             if failed(rows([task], found, gates, whole=False)):
                 say(f"{name_of(task)}, once more")
                 found = task.measure(scale.repetitions)
+            # A long run that is stopped has still said what it found.
+            for each in found:
+                ours, theirs = amount(each.ours, each.unit), amount(each.theirs, each.unit)
+                say(f"  ours {ours}, {each.rival} {theirs}")
             readings += found
     return tasks, readings
 
