@@ -18,6 +18,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport prefetch, whole
+from pyresched._core.collector cimport pause, resume
 from pyresched._core.hamt cimport (
     Changes, Hamt, Path, changes_free, hamt_diff, hamt_find, hamt_find_many, hamt_free,
     hamt_put_at, hamt_remove_at, hamt_seek, hamt_slots, hamt_warm, maps_init,
@@ -652,8 +653,13 @@ cdef class IdTxn(IdReader):
 
     def items(self):
         """Pairs of id and value as they are now, in ascending order of id."""
+        cdef bint were
         self._check()
-        return iter(list(walk(self, True)))
+        were = pause()
+        try:
+            return iter(list(walk(self, True)))
+        finally:
+            resume(were)
 
     cdef void publish(self) noexcept:
         self.index.published = self.map

@@ -2,6 +2,7 @@
 # One version of the jobs, its walks and diffs.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from pyresched._core.batch cimport Texts
 from pyresched._core.jobindex cimport JobIndex, Roots
 from pyresched._core.ordered cimport Cursor, Item, Tree, Trees
 from pyresched._core.records cimport Record
@@ -29,6 +30,8 @@ cdef class Reader:
     cdef const Record *record(self, uint32_t slot) noexcept
     cdef Job row(self, uint32_t slot)
     cdef const Tree *lane(self, object queue, object pool) except? NULL
+    cdef dict filled(self, tuple names, dict fields, Texts texts)
+    cdef dict everything(self)
     cdef Walk walk(self, const Trees *trees, const Tree *tree)
 
 

@@ -12,6 +12,7 @@ from libc.stdlib cimport free, malloc, qsort
 
 from pyresched._core.batch cimport Texts
 from pyresched._core.bits cimport prefetch, whole
+from pyresched._core.collector cimport pause, resume
 from pyresched._core.hamt cimport (
     Hamt, Maps, hamt_find, hamt_find_many, hamt_slots,
 )
@@ -249,33 +250,45 @@ cdef class Reader:
     def diff(self, Reader older not None):
         """What changed from *older* to this one."""
         cdef list pairs = []
+        cdef bint were
         self.must_be_open()
         older.must_be_open()
         if older.index is not self.index:
             raise ValueError("both must be of one db; the other is of another")
-        pages_diff(&self.index.row_pages, &older.roots.rows, &self.roots.rows, note_difference,
-                   <void *> pairs)
+        were = pause()
+        try:
+            pages_diff(&self.index.row_pages, &older.roots.rows, &self.roots.rows,
+                       note_difference, <void *> pairs)
+        finally:
+            resume(were)
         return diff_of(pairs)
 
     def columns(self, *names, ids=None):
         """A column of int64 by name for each of *names*."""
-        cdef JobIndex index = self.index
-        cdef Roots roots
-        cdef Py_ssize_t count = 0
-        cdef uint32_t *slots
-        cdef int field
-        cdef int64_t[::1] out
-        cdef dict columns = {}, fields = column_fields()
+        cdef dict fields = column_fields()
+        cdef Texts texts
+        cdef bint were
         for name in names:
             if type(name) is not str or name not in fields:
                 raise InputError(f"no column {name!r}; there are: {', '.join(fields)}")
+        texts = None if ids is None else Texts(ids)
         self.must_be_open()
-        if ids is None:
-            count = <Py_ssize_t> self.roots.ids.count
-            slots = in_submit_order(self)
-        else:
-            slots = found_slots(self, ids, &count)
-        roots = self.roots
+        were = pause()
+        try:
+            return self.filled(names, fields, texts)
+        finally:
+            resume(were)
+
+    cdef dict filled(self, tuple names, dict fields, Texts texts):
+        """The columns; no Python of a user runs meanwhile."""
+        cdef JobIndex index = self.index
+        cdef Roots roots = self.roots
+        cdef Py_ssize_t count = <Py_ssize_t> roots.ids.count if texts is None else texts.count
+        cdef uint32_t *slots = (
+            in_submit_order(self) if texts is None else found_slots(self, texts))
+        cdef int field
+        cdef int64_t[::1] out
+        cdef dict columns = {}
         try:
             for name in names:
                 columns[name] = memoryview(bytearray(8 * count)).cast("q")
@@ -294,13 +307,21 @@ cdef class Reader:
 
     def contents(self):
         """Everything as stored, for checkers."""
+        cdef bint were
+        self.must_be_open()
+        were = pause()
+        try:
+            return self.everything()
+        finally:
+            resume(were)
+
+    cdef dict everything(self):
         cdef JobIndex index = self.index
         cdef uint32_t slot
         cdef const Tree *lane
         cdef list rows = [], runs = [], shape = []
         cdef dict lanes = {}
         cdef dict lane_counts = {}
-        self.must_be_open()
         for slot in range(<uint32_t> self.roots.rows.length):
             job = self.row(slot)
             if job is not None:
@@ -363,33 +384,29 @@ cdef list several(ids):
     return list(ids)
 
 
-cdef uint32_t *found_slots(Reader reader, ids, Py_ssize_t *count) except NULL:
-    """The slot of each of *ids*, NOWHERE where there is none. To be freed by the caller."""
+cdef uint32_t *found_slots(Reader reader, Texts texts) except NULL:
+    """The slot of each of *texts*, NOWHERE where there is none. To be freed by the caller."""
     cdef JobIndex index = reader.index
-    cdef Texts texts = Texts(ids)
-    cdef Roots roots
-    cdef Key *keys
-    cdef uint32_t *slots
+    cdef Roots roots = reader.roots
+    cdef Key *keys = <Key *> malloc(max(1, texts.count) * sizeof(Key))
+    cdef uint32_t *slots = <uint32_t *> malloc(max(1, texts.count) * sizeof(uint32_t))
     cdef Py_ssize_t i
-    count[0] = texts.count
-    keys = <Key *> malloc(max(1, texts.count) * sizeof(Key))
-    slots = <uint32_t *> malloc(max(1, texts.count) * sizeof(uint32_t))
     try:
         if keys == NULL or slots == NULL:
             raise MemoryError
         if texts.strs is not None:
             for i in range(texts.count):
                 read_key(&index.ids.column, texts.strs[i], &keys[i])
-            roots = reader.roots
+            i = texts.count
+        elif reader.changing:
+            i = texts.keys(&index.ids.column, keys)
         else:
-            roots = reader.roots
             with nogil:
                 i = texts.keys(&index.ids.column, keys)
-            if i < texts.count:
-                raise InputError(f"ids[{i}] is empty, over 255 bytes or not ASCII")
+        if i < texts.count:
+            raise InputError(f"ids[{i}] is empty, over 255 bytes or not ASCII")
         if reader.changing:
-            reader.must_be_open()
-            hamt_find_many(&index.id_maps, &reader.roots.ids, keys, slots, texts.count)
+            hamt_find_many(&index.id_maps, &roots.ids, keys, slots, texts.count)
         else:
             with nogil:
                 hamt_find_many(&index.id_maps, &roots.ids, keys, slots, texts.count)

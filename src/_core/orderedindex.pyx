@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport whole
+from pyresched._core.collector cimport pause, resume
 from pyresched._core.indexbase cimport Index, Reader
 from pyresched._core.ordered cimport (
     Cursor, Item, Tree, cursor_first, cursor_next, cursor_seek, items_ascend, tree_build,
@@ -402,10 +403,15 @@ cdef class OrderedTxn(OrderedReader):
         cdef Cursor cursor
         cdef Item item
         cdef list pairs = []
+        cdef bint were
         self._check()
-        cursor_first(&cursor, &self.index.trees, &self.tree)
-        while cursor_next(&cursor, &item):
-            pairs.append((key_of(self.index, &item), item.value))
+        were = pause()
+        try:
+            cursor_first(&cursor, &self.index.trees, &self.tree)
+            while cursor_next(&cursor, &item):
+                pairs.append((key_of(self.index, &item), item.value))
+        finally:
+            resume(were)
         return iter(pairs)
 
     cdef void publish(self) noexcept:

@@ -110,7 +110,7 @@ cdef TrackerPart *tracker_new(uint32_t count) except NULL
 cdef void tracker_drop(TrackerPart *tracker) noexcept
 cdef bint trackers_equal(const TrackerPart *a, const TrackerPart *b) except -1
 
-# A record of zeros and NEVERs with one hold, or a copy of one that shares what it leads to.
+# A record of zeros with one hold, or a copy of one that shares what it leads to.
 # Raise MemoryError.
 cdef Record *record_new() except NULL
 cdef Record *record_copy(const Record *record) except NULL

@@ -71,14 +71,6 @@ def db(monkeypatch: pytest.MonkeyPatch) -> Iterator[JobDb]:
     assert db.memory()["pinned"] == []
 
 
-@pytest.fixture
-def _no_collections() -> Iterator[None]:
-    """No finaliser of others' garbage comes in the midst of a call."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
 class Threads:
     """Threads that run until the time is over or one of them fails; then all have ended."""
 
@@ -450,7 +442,6 @@ def test_columns_are_read_without_the_lock_beside_a_writer(db: JobDb) -> None:
     assert list(first) == kept
 
 
-@pytest.mark.usefixtures("_no_collections")
 def test_one_transaction_in_the_hands_of_many_threads(db: JobDb) -> None:
     """Not wise, but safe: each call is of one moment, none of them harms another, and after the
     end, which comes when it comes, all are told.
@@ -558,7 +549,6 @@ def test_an_index_is_read_without_the_lock_beside_every_kind_of_change() -> None
     assert index.pinned == [1]
 
 
-@pytest.mark.usefixtures("_no_collections")
 def test_one_transaction_of_an_index_in_the_hands_of_many_threads() -> None:
     """As with the job db: a large read of it is of one moment, though others write and end it."""
     index = IdIndex()

@@ -201,6 +201,9 @@ READS: dict[str, Callable[[Txn, Snapshot], int]] = {
     "get_many": lambda txn, _: sum(
         each is not None for each in txn.get_many([f"job-{n:06}" for n in range(COUNT)])
     ),
+    "diff": lambda txn, first: len(txn.diff(first).changed),
+    "diff of the other": lambda txn, first: len(first.diff(txn).changed),
+    "contents": lambda txn, _: len(txn.contents()["rows"]),
     "columns": lambda txn, _: sum(
         each == 1 for each in txn.columns("state", "version", "priority")["priority"]
     ),
