@@ -32,7 +32,7 @@ class Txn(Reader):
     def upsert(self, job: Job) -> None:
         """Put *job* in place of what is under its id.
 
-        Raises as `upsert_many`.
+        It compares no versions: read *job* in this transaction. Raises as `upsert_many`.
         """
     def upsert_many(self, jobs: Iterable[Job]) -> None:
         """Put each of *jobs* in place of what is under its id, all or none.
@@ -60,12 +60,16 @@ class Txn(Reader):
     ) -> int:
         """Put a new queued job of version 1 for each row of these columns, all or none.
 
+        A job that is under such an id starts anew, without its runs, unless it has ended
+        (IllegalTransition).
+
         *ids*: a list of str, a buffer of bytes of fixed width (NumPy 'S26') or an Arrow string
-        column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer. Every
-        other: one value for all rows, or a pair of an int32 buffer of codes and the values that
-        they stand for (a dictionary-encoded column); the code -1 is no *gang*. *payload*: None or
-        a list. How many jobs were put. Raises InputError that names column and row, else as
-        `upsert_many` does.
+        column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer.
+        *validated*: one bool for all rows. *payload*: None or a list. Every other: one value for
+        all rows, or a pair of an int32 buffer of codes and a list of the values that they stand
+        for (as in a dictionary-encoded column). A value of *pools* is a tuple of names; the code
+        -1 is no *gang*. How many jobs were put. Raises InputError that names column and row, else
+        as `upsert_many` does.
         """
     def delete_many(self, ids: Iterable[str]) -> int:
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""
