@@ -98,6 +98,11 @@ cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, objec
                     const Place *place, uint32_t slot, bint link) except -1
 cdef int run_entry(JobIndex index, Roots *roots, EditLog *log, const Name *run, uint8_t kind,
                    uint32_t slot, bint link) except -1
+cdef int move_runs(JobIndex index, Roots *roots, EditLog *log, const Record *old,
+                   const Record *new, uint32_t slot) except -1
+# A lane that is about to be filled or changed; *fills*: it is empty.
+cdef Lane *own_lane(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
+                    bint fills) except NULL
 
 
 # Ids decide between items with equal words.

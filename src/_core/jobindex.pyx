@@ -317,6 +317,22 @@ cdef int move_lanes(JobIndex index, Roots *roots, EditLog *log, const Record *ol
     return 0
 
 
+cdef Lane *own_lane(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
+                    bint fills) except NULL:
+    cdef int64_t number
+    cdef Lane *lane
+    if fills:
+        make_room(log, 1)
+        number = index.lanes.hold(queue, pool)
+        add_fresh(log, let_lane_go, <void *> index.lanes, <uint64_t> number)
+    else:
+        number = index.lanes.of(queue, pool)
+    lane = <Lane *> page_write(&index.lane_pages, &roots.lanes, log, <uint32_t> number)
+    if fills:
+        lane.birth = log.stamp
+    return lane
+
+
 cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
                     const Place *place, uint32_t slot, bint link) except -1:
     cdef int64_t number = index.lanes.of(queue, pool)
@@ -327,18 +343,13 @@ cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, objec
     if number >= 0:
         found = <const Lane *> page_read(&index.lane_pages, &roots.lanes, <uint32_t> number)
     was_empty = found == NULL or found.tree.count == 0
-    if was_empty:
-        if not link:
-            return 0
-        make_room(log, 1)
-        number = index.lanes.hold(queue, pool)
-        add_fresh(log, let_lane_go, <void *> index.lanes, <uint64_t> number)
-    lane = <Lane *> page_write(&index.lane_pages, &roots.lanes, log, <uint32_t> number)
-    if was_empty:
-        lane.birth = log.stamp
+    if was_empty and not link:
+        return 0
+    lane = own_lane(index, roots, log, queue, pool, was_empty)
     entry(&index.trees, log, &lane.tree, not link, &item, link, &item)
     if lane.tree.count == 0:
         make_room(log, 1)
+        number = index.lanes.of(queue, pool)
         add_retired(log, let_lane_go, <void *> index.lanes, <uint64_t> number, lane.birth)
     return 0
 

@@ -18,6 +18,7 @@ from pyresched._core.jobindex cimport (
     BLOCK, JobIndex, Place, backing_off_item, entry, gang_hash, gang_item, lane_entry, move,
     place_of, run_entry, submit_item,
 )
+from pyresched._core.jobload cimport load
 from pyresched._core.jobreader cimport Reader, Walk, several
 from pyresched._core.ordered cimport Item, Tree, Trees
 from pyresched._core.records cimport (
@@ -35,6 +36,7 @@ from pyresched.errors import (
 cdef enum:
     AHEAD = 32              # keys whose nodes are fetched ahead of their change
     OUT_OF_REACH = 20_000   # ids: a smaller map is in the cache anyway
+    BULK = 256              # jobs: for fewer it pays not to fill an empty store at once
 
 cdef tuple STATES = tuple([state.name.lower() for state in JobState])
 
@@ -218,6 +220,8 @@ cdef class Txn(Reader):
                     new += slots[first + i] == NOWHERE
                     self.vet(batch.records[first + i], slots[first + i], new_runs)
             self.must_have_room(new)
+            if self.roots.ids.count == 0 and batch.count >= BULK:
+                return self.fill(batch)
             for first in range(0, batch.count, AHEAD):
                 count = min(<Py_ssize_t> AHEAD, batch.count - first)
                 for i in range(count):
@@ -229,6 +233,15 @@ cdef class Txn(Reader):
         finally:
             self.busy = False
             free(slots)
+        return 0
+
+    cdef int fill(self, Batch batch) except -1:
+        """Put the first jobs of a store, which have passed. Out of memory, the transaction ends."""
+        try:
+            load(self.index, &self.roots, &self.edit.log, batch)
+        except BaseException:
+            self.end()
+            raise
         return 0
 
     def delete_many(self, ids):

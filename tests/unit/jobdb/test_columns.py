@@ -228,3 +228,58 @@ def test_columns_of_a_snapshot_do_not_see_a_writer() -> None:
         stop.set()
         writer.join()
     assert max(db.snapshot().columns("priority")["priority"]) > 0
+
+
+@pytest.mark.parametrize("leaf", [4, 32])
+@pytest.mark.parametrize("hash_bits", [3, 32])
+def test_a_store_filled_at_once_is_the_one_filled_job_by_job(leaf: int, hash_bits: int) -> None:
+    """Every state, gangs, runs, pools named twice, times out of order: the same in every index."""
+    states = list(JobState)
+    rows = [
+        job(
+            f"job-{n * 7919 % 1_200:05}",
+            queue=f"queue-{n % 5}",
+            submitted_at=n * 31 % 97,
+            priority=n % 3,
+            pools=(("a",), ("b", "a", "b"), ())[n % 3],
+            gang=Gang(f"gang-{n % 40}", 2) if n % 4 == 0 else None,
+            state=states[n % len(states)],
+            eligible_at=n % 11,
+            validated=n % 2 == 0,
+        )
+        for n in range(1_200)
+    ]
+    rows = [
+        leased(each) if each.state is JobState.LEASED else each
+        for each in (row.replace(version=1) for row in rows)
+    ]
+    rows = [
+        each.replace(runs=(each.runs[0].replace(id=f"run-{each.id}"),)) if each.runs else each
+        for each in rows
+    ]
+    once = JobDb(leaf=leaf, fanout=leaf, hash_bits=hash_bits)
+    singly = JobDb(leaf=leaf, fanout=leaf, hash_bits=hash_bits)
+    with once.write() as txn:
+        txn.upsert_many(rows)
+    with singly.write() as txn:
+        for each in rows:
+            txn.upsert(each)
+    ours, theirs = once.snapshot(), singly.snapshot()
+    assert once.check(ours) == []
+    assert list(ours) == list(theirs)
+    for read in ("leased", "unvalidated", "backing_off", "queues"):
+        assert list(getattr(ours, read)()) == list(getattr(theirs, read)()), read
+    for n in range(5):
+        assert list(ours.queued(f"queue-{n}")) == list(theirs.queued(f"queue-{n}"))
+        assert list(ours.queued(f"queue-{n}", "b")) == list(theirs.queued(f"queue-{n}", "b"))
+        assert ours.gang(f"queue-{n}", "gang-8") == theirs.gang(f"queue-{n}", "gang-8")
+    with once.write() as txn:
+        txn.delete_many([each.id for each in rows])
+        txn.upsert_many(rows[:600])
+        assert once.check(txn) == []
+    txn = once.write()
+    txn.delete_many([each.id for each in rows])
+    txn.upsert_many(rows)
+    txn.abort()
+    assert once.check(once.snapshot()) == []
+    assert len(once.snapshot()) == 600

@@ -1,0 +1,1 @@
+"""A store that is filled at once: nothing of it is Python's."""
