@@ -64,6 +64,11 @@ class Gate:
     sense: Sense = Sense.FASTER
     at: int | None = None
 
+    def slackened(self, slack: float) -> "Gate":
+        """The same, with a gate that a line passes which is *slack* times worse."""
+        upward = self.sense in {Sense.FASTER, Sense.GAIN}
+        return replace(self, gate=self.gate / slack if upward else self.gate * slack)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:

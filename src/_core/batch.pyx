@@ -420,7 +420,7 @@ cdef class Kinds:
 
 
 cdef Batch batch_of_columns(const Column *column, ids, submitted_at, queue, requirements, priority,
-                            gang, job_set, pools, job_type, policy, bint validated, payload):
+                            gang, job_set, pools, job_type, policy, validated, payload):
     cdef Texts texts = Texts(ids)
     cdef Py_ssize_t i, code, count = texts.count
     cdef Numbers submitted = Numbers(submitted_at, "submitted_at", count)
@@ -439,6 +439,8 @@ cdef Batch batch_of_columns(const Column *column, ids, submitted_at, queue, requ
     for each in gangs.values:
         if each is not None and type(each) is not Gang:
             raise TypeError(f"gang is a Gang or None, got {each!r}")
+    if type(validated) is not bool:
+        raise TypeError(f"validated is one bool for all rows, got {type(validated).__name__}")
     if payloads is not None and len(payloads) != count:
         raise InputError(f"payload has {len(payloads)} rows, ids have {count}")
     batch.room(count)

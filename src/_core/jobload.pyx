@@ -6,7 +6,7 @@ runs go in one by one.
 """
 
 cimport cython
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 
 from pyresched._core.batch cimport Batch

@@ -176,22 +176,24 @@ cdef class Txn(Reader):
         self.put_all(batch)
 
     def upsert_columns(self, *, ids, submitted_at, queue, requirements, priority=0, gang=None,
-                       job_set="", pools=("default",), job_type="batch", policy=None,
-                       bint validated=False, payload=None):
+                       job_set="", pools=None, job_type="batch", policy=None,
+                       validated=False, payload=None):
         """Put a new queued job of version 1 for each row of these columns, all or none.
 
         *ids*: a list of str, a buffer of bytes of fixed width (NumPy 'S26') or an Arrow string
-        column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer. Every
-        other: one value for all rows, or a pair of an int32 buffer of codes and the values that
-        they stand for (a dictionary-encoded column); the code -1 is no *gang*. *payload*: None or
-        a list. How many jobs were put. Raises InputError that names column and row, else as
-        `upsert_many` does.
+        column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer.
+        *queue*, *requirements*, *gang*, *job_set*, *pools* (None: ("default",)), *job_type* and
+        *policy*: one value for all rows, or a pair of an int32 buffer of codes and the list of
+        values that they stand for (a dictionary-encoded column); the code -1 is no *gang*.
+        *validated*: for all rows. *payload*: None or a list. How many jobs were put. Raises
+        InputError that names column and row, else as `upsert_many` does.
         """
         cdef Batch batch
         self.must_be_open()
         batch = batch_of_columns(
             &self.index.ids.column, ids, submitted_at, queue, requirements, priority, gang,
-            job_set, pools, job_type, policy, validated, payload)
+            job_set, ("default",) if pools is None else pools, job_type, policy, validated,
+            payload)
         self.begin_change()
         self.put_all(batch)
         return batch.count

@@ -10,7 +10,7 @@ from pyresched._core.views import Job
 
 _T = TypeVar("_T")
 # Codes and what they stand for.
-Coded: TypeAlias = tuple[Sequence[int] | Buffer, Sequence[_T]]
+_Coded: TypeAlias = tuple[Sequence[int] | Buffer, Sequence[_T]]
 
 @disjoint_base
 class Txn(Reader):
@@ -47,13 +47,13 @@ class Txn(Reader):
         *,
         ids: Sequence[str] | Buffer,
         submitted_at: int | Sequence[int] | Buffer,
-        queue: str | Coded[str],
-        requirements: Requirements | Coded[Requirements],
+        queue: str | _Coded[str],
+        requirements: Requirements | _Coded[Requirements],
         priority: int | Sequence[int] | Buffer = 0,
-        gang: Gang | Coded[Gang] | None = None,
-        job_set: str | Coded[str] = "",
-        pools: tuple[str, ...] | Coded[tuple[str, ...]] = ("default",),
-        job_type: str | Coded[str] = "batch",
+        gang: Gang | _Coded[Gang] | None = None,
+        job_set: str | _Coded[str] = "",
+        pools: tuple[str, ...] | _Coded[tuple[str, ...]] | None = None,
+        job_type: str | _Coded[str] = "batch",
         policy: object = None,
         validated: bool = False,
         payload: Sequence[object] | None = None,

@@ -235,3 +235,12 @@ def test_failed_is_about_gates_alone():
     """What has no gate fails nothing; a task of which nothing came fails."""
     assert not failed(rows([task()], task(1).measure(1), [], whole=True))
     assert failed(rows([task()], [], [GATE], whole=True))
+
+
+@pytest.mark.parametrize(("sense", "figure"), [(Sense.FASTER, 2.1), (Sense.MOST, 3.9)])
+def test_slack_lets_a_line_be_so_much_worse(sense: Sense, figure: float) -> None:
+    """In the direction in which the line is judged, and no further."""
+    gate = Gate(kind="k", rival="r", gate=4 if sense is Sense.FASTER else 2, goal=9, sense=sense)
+    assert not sense.passes(figure, gate.gate)
+    assert sense.passes(figure, gate.slackened(2).gate)
+    assert not sense.passes(figure, gate.slackened(1.5).gate)

@@ -123,6 +123,7 @@ def test_ids_of_any_width_come_as_cells(width: int) -> None:
         ({"pools": ["default"]}, TypeError, "pools is a tuple"),
         ({"pools": (1,)}, TypeError, "a pool is a str"),
         ({"gang": "gang-1"}, TypeError, "gang is a Gang or None"),
+        ({"validated": ([0, 1], [True, False])}, TypeError, "one bool for all rows, got tuple"),
         ({"payload": [1]}, InputError, "payload has 1 rows, ids have 2"),
         ({"requirements": requirements(priority_class="x")}, InputError, "no priority class 'x'"),
         ({"ids": ["a", "a"], "priority": [1, 2]}, DuplicateId, "'a' is in one batch twice"),
