@@ -4,6 +4,7 @@ Sessions on the package install the wheel of the sources as they are, which `mak
 builds once. `make native` (debug build, native self-tests) and `make test` are in the Makefile.
 """
 
+import re
 import shutil
 from pathlib import Path
 
@@ -80,10 +81,16 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Strict types of the package and of how users' code sees it (tests/typing)."""
+    """Strict types of the package and of users' code: tests/typing, examples, the README."""
     install_group(session, "types")
     install_wheel(session)
     session.run("mypy")
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    shown = Path(session.create_tmp()) / "readme.py"
+    shown.write_text("\n".join(blocks))
+    session.run("mypy", str(shown))
 
 
 @nox.session

@@ -189,7 +189,7 @@ cdef class JobIndex:
 
     def memory(self):
         """What the structures hold now in bytes and in nodes, and what old versions
-        keep back."""
+        keep back. For the records of all stores see `record_memory`."""
         self.must_be_made()
         return {
             "id_nodes": self.id_maps.meter.nodes,

@@ -72,3 +72,5 @@ cdef class Diff:
 
 # For whoever takes several ids. Raises TypeError.
 cdef list several(ids)
+# A number and its noun.
+cdef str several_of(Py_ssize_t count, str noun)

@@ -11,7 +11,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort
 
 from pyresched._core.batch cimport Texts
-from pyresched._core.bits cimport prefetch, whole
+from pyresched._core.bits cimport prefetch
 from pyresched._core.collector cimport pause, resume
 from pyresched._core.hamt cimport (
     Hamt, Maps, hamt_find, hamt_find_many, hamt_slots,
@@ -28,14 +28,18 @@ from pyresched._core.ordered cimport (
 from pyresched._core.pages cimport Pages, page_read, pages_diff
 from pyresched._core.records cimport Record, RecordRow, record_at
 from pyresched._core.treecheck cimport tree_breaches
-from pyresched._core.values cimport Gang
+from pyresched._core.values cimport Gang, whole_in
 from pyresched._core.views cimport Job, job_view
 
 from pyresched.errors import InputError, ReadOnly
 
 
 class Order(Enum):
-    """In which order a queue is walked."""
+    """In which order a queue is walked.
+
+    FAIR_SHARE: higher class priority, lower job priority, earlier submit, lower id.
+    MARKET: the same without the job priority. Bids come with market pools in a later change.
+    """
 
     FAIR_SHARE = "fair_share"
     MARKET = "market"
@@ -47,7 +51,7 @@ cdef object BY_MARKET = Order.MARKET
 
 @cython.no_gc_clear
 cdef class Reader:
-    """One version of the jobs."""
+    """One version of the jobs. What it gives never depends on a hash."""
 
     def __init__(self):
         raise TypeError("readers are made by JobDb: snapshot(), write() or dry_run()")
@@ -56,6 +60,13 @@ cdef class Reader:
         if self.pin != NULL:
             self.index.history.unpin(self.pin)
             self.pin = NULL
+
+    def __repr__(self):
+        if self.index is None:
+            return f"<{type(self).__name__} that was never made>"
+        return (
+            f"<{type(self).__name__} version {self.version}, {several_of(len(self), 'job')}, "
+            f"{several_of(len(self.queues()), 'queue')}>")
 
     cdef int must_be_open(self) except -1:
         if self.index is None:
@@ -79,7 +90,7 @@ cdef class Reader:
 
     @property
     def version(self):
-        """How many commits it has seen."""
+        """How many commits it has seen; a transaction or dry run: those before it began."""
         self.must_be_open()
         return self.index.history.version if self.pin == NULL else self.pin.version
 
@@ -149,7 +160,7 @@ cdef class Reader:
         return self.row(<uint32_t> entry_at(&self.index.runs.column, slot).value)
 
     def gang(self, str queue not None, str gang_id not None):
-        """The members of a gang whatever their state."""
+        """The members of a gang whatever their state, in submit order, then by id."""
         cdef Cursor cursor
         cdef list members = []
         cdef Job job
@@ -166,22 +177,22 @@ cdef class Reader:
                 members.append(job)
 
     def leased(self):
-        """The jobs that hold room on a node."""
+        """The jobs that hold room on a node, in submit order, then by id."""
         return self.walk(&self.index.moments, &self.roots.leased)
 
     def unvalidated(self):
-        """The jobs that wait for validation."""
+        """The jobs that wait for validation and have not ended, in submit order, then by id."""
         return self.walk(&self.index.moments, &self.roots.unvalidated)
 
     def backing_off(self, before=None):
-        """The waiting jobs that are eligible at *before* or earlier, due first."""
-        cdef int64_t last = INT64_MAX if before is None else whole(before)
+        """The waiting jobs that are eligible at *before* or earlier, due first; None: all."""
+        cdef int64_t last = INT64_MAX if before is None else whole_in(before, "before")
         cdef Walk walk = self.walk(&self.index.trees, &self.roots.backing_off)
         walk.last = last
         return walk
 
     def queued(self, str queue not None, str pool=None, order=BY_SHARE):
-        """The queued jobs of *queue* that may run in *pool*, in order."""
+        """The queued jobs of *queue* that may run in *pool* (None: in any or none), in order."""
         cdef Walk walk
         cdef const Tree *lane
         cdef uint64_t count = 0
@@ -203,7 +214,10 @@ cdef class Reader:
         return walk
 
     def same_queue(self, Reader other not None, str queue not None, str pool=None):
-        """Whether it is known at once that `queued` gives the same ids in both, in one order."""
+        """Whether it is known at once that `queued` gives the same ids in the same order in both.
+
+        False says nothing: the queue may have changed and changed back.
+        """
         cdef const Tree *lane
         cdef const Tree *others
         self.must_be_open()
@@ -248,7 +262,7 @@ cdef class Reader:
         return names
 
     def diff(self, Reader older not None):
-        """What changed from *older* to this one."""
+        """What changed from *older* to this one. Raises ValueError for one of another db."""
         cdef list pairs = []
         cdef bint were
         self.must_be_open()
@@ -264,7 +278,14 @@ cdef class Reader:
         return diff_of(pairs)
 
     def columns(self, *names, ids=None):
-        """A column of int64 by name for each of *names*."""
+        """A column of int64 by name for each of *names*, filled without the GIL.
+
+        Of all jobs by submit time, then id, or of *ids* (a list, a buffer of bytes of fixed width
+        such as NumPy's 'S26', an Arrow string column) in their order. Names: state, priority,
+        submitted_at, version, validated, runs, reschedules, failed_at, eligible_at, ended_at,
+        and of the newest run leased_at, started_at. -2**63 stands for None and for no such job.
+        Raises InputError for another name.
+        """
         cdef dict fields = column_fields()
         cdef Texts texts
         cdef bint were
@@ -377,6 +398,10 @@ cdef class Reader:
         return walk
 
 
+cdef str several_of(Py_ssize_t count, str noun):
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 cdef list several(ids):
     """*ids* as a list of our own. A str is one id, not its characters."""
     if isinstance(ids, str):
@@ -470,7 +495,7 @@ cdef list all_items(const Trees *trees, const Tree *tree):
 @cython.final
 @cython.no_gc_clear
 cdef class Snapshot(Reader):
-    """The jobs as one commit left them."""
+    """The jobs as one commit left them: immutable, and alive as long as it is held."""
 
     def upsert(self, job):
         """Raises ReadOnly."""
@@ -490,11 +515,12 @@ cdef class Snapshot(Reader):
 @cython.final
 @cython.no_gc_clear
 cdef class Walk:
-    """Jobs in order, from one tree or from several merged (each job once).
+    """Jobs in order, of the moment that the walk began: later writes do not reach it.
 
-    A walk of a snapshot holds its version. A walk of a transaction is of the moment it began:
-    the first write after that makes it keep what it has not given yet.
+    A walk of a snapshot holds its version. Each job comes once, in however many pools it is.
     """
+    # From one tree or from several merged. The first write of a transaction makes its walks keep
+    # what they have not given yet.
 
     def __cinit__(self):
         self.last = INT64_MAX
@@ -503,6 +529,11 @@ cdef class Walk:
         self.leave()
         free(self.heads)
         free(self.slots)
+
+    def __repr__(self):
+        if self.reader is None:
+            return "<Walk that was never made>"
+        return f"<Walk over {self.reader!r}>"
 
     cdef int start(self, Py_ssize_t trees) except -1:
         """Room for *trees* trees; a transaction will tell before it changes one."""
@@ -736,7 +767,7 @@ cdef Diff diff_of(list pairs):
 
 @cython.final
 cdef class Diff:
-    """What became of the jobs from one version to another."""
+    """What became of the jobs from one version to another. Ids in submit order, then by id."""
 
     def __init__(self):
         raise TypeError("diffs are made by diff()")
@@ -758,7 +789,7 @@ cdef class Diff:
         return tuple([(<Job> old).id for old, new in self.differences if new is None])
 
     def pairs(self):
-        """Each difference as (old, new)."""
+        """Each difference as (old, new), in submit order of the job that there is; None: absent."""
         return self.differences
 
     def __len__(self):

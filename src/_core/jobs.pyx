@@ -29,10 +29,16 @@ cdef class JobStore(JobIndex):
         return 0
 
     def write(self, timeout=None):
-        """The one writing transaction."""
+        """The one writing transaction; waits for another's end, *timeout* seconds at most.
+
+        Raises WriterBusy when the time is up, and at once when this very thread holds it.
+        """
         cdef Txn txn = Txn.__new__(Txn)
-        cdef Edit edit = self.spare
+        cdef Edit edit
         self.must_be_made()
+        if timeout is not None and type(timeout) not in (int, float):
+            timeout = in_seconds(timeout)
+        edit = self.spare
         if edit is None:
             edit = Edit(self.history, None)  # a transaction holds the store itself
         self.spare = None
@@ -44,7 +50,10 @@ cdef class JobStore(JobIndex):
         return txn
 
     def overlay(self, Snapshot base not None, type kind not None):
-        """A transaction of *kind* over *base* that never publishes."""
+        """A transaction of *kind* over *base* that never publishes; any number at a time.
+
+        Raises ValueError for a snapshot of another db.
+        """
         cdef Txn txn = kind.__new__(kind)
         cdef Edit edit = Edit(self.history, None)
         if base.index is not self:
@@ -73,3 +82,10 @@ cdef class JobStore(JobIndex):
         snapshot.pin = self.history.pin()
         snapshot.roots = self.roots
         return snapshot
+
+
+cdef double in_seconds(object timeout) except? -1:
+    """A time to wait that is no plain number, NumPy's perhaps."""
+    if isinstance(timeout, (str, bytes)) or not hasattr(timeout, "__float__"):
+        raise TypeError(f"timeout is in seconds, or None to wait for ever; got {timeout!r}")
+    return float(timeout)

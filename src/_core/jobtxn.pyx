@@ -19,7 +19,7 @@ from pyresched._core.jobindex cimport (
     place_of, run_entry, submit_item,
 )
 from pyresched._core.jobload cimport load
-from pyresched._core.jobreader cimport Reader, Walk, several
+from pyresched._core.jobreader cimport Reader, Walk, several, several_of
 from pyresched._core.ordered cimport Item, Tree, Trees
 from pyresched._core.records cimport (
     Kind, Record, RunPart, name_equal, name_key, name_text, record_key, record_put,
@@ -43,7 +43,11 @@ cdef tuple STATES = tuple([state.name.lower() for state in JobState])
 
 @cython.no_gc_clear
 cdef class Txn(Reader):
-    """Staged changes and every read, which see them."""
+    """Staged changes and every read, which see them. Ends once; then all raises TxnClosed.
+
+    As a context manager: left normally it commits, left by an exception it aborts. A dry run
+    (`dry`) publishes nothing however it ends; while it is open, `base` is what it is over.
+    """
 
     def __del__(self):
         if self.edit is None or self.edit.state != EDIT_OPEN or self.dry:
@@ -57,6 +61,13 @@ cdef class Txn(Reader):
 
     def __dealloc__(self):
         self.end()
+
+    def __repr__(self):
+        if self.closed:
+            return f"<{type(self).__name__} closed>"
+        return (
+            f"<{type(self).__name__} over version {self.version}, "
+            f"{several_of(<Py_ssize_t> self.roots.ids.count, 'job')} staged>")
 
     cdef int must_be_open(self) except -1:
         if self.edit is None or self.edit.state != EDIT_OPEN:
@@ -85,7 +96,7 @@ cdef class Txn(Reader):
                 self.end()
 
     def commit(self):
-        """Publish what was staged as one version and return it."""
+        """Publish what was staged as one version and return it; a dry run: its base version."""
         cdef JobIndex index = self.index
         cdef int64_t version
         self.must_be_open()
@@ -108,7 +119,7 @@ cdef class Txn(Reader):
         return version
 
     def depend_on(self, ids=(), gang=None, queue=None):
-        """Raises TypeError: only a dry run can be overtaken."""
+        """Raises TypeError: only a dry run can be overtaken, nothing changes beside a writer."""
         raise TypeError(
             "only a dry run depends on what it read; nothing changes beside a writing transaction")
 
@@ -154,7 +165,10 @@ cdef class Txn(Reader):
         return 0
 
     def upsert(self, Job job not None):
-        """Put *job* in place of what is under its id."""
+        """Put *job* in place of what is under its id.
+
+        It compares no versions: read *job* in this transaction. Raises as `upsert_many`.
+        """
         cdef Key key
         cdef uint32_t slot
         self.begin_change()
@@ -170,7 +184,13 @@ cdef class Txn(Reader):
             self.busy = False
 
     def upsert_many(self, jobs):
-        """Put each of *jobs* in place of what is under its id, all or none."""
+        """Put each of *jobs* in place of what is under its id, all or none.
+
+        Raises DuplicateId (one id twice with different content), RunBelongsToOtherJob,
+        IllegalTransition (a row that skips versions may have gone through states in between),
+        InputError (no such priority class, waiting without `eligible_at`), TooManyJobs,
+        ValueError for an id over 255 bytes.
+        """
         cdef Batch batch = batch_of_jobs(jobs)
         self.begin_change()
         self.put_all(batch)
@@ -180,13 +200,16 @@ cdef class Txn(Reader):
                        validated=False, payload=None):
         """Put a new queued job of version 1 for each row of these columns, all or none.
 
+        A job that is under such an id starts anew, without its runs, unless it has ended
+        (IllegalTransition).
+
         *ids*: a list of str, a buffer of bytes of fixed width (NumPy 'S26') or an Arrow string
         column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer.
-        *queue*, *requirements*, *gang*, *job_set*, *pools* (None: ("default",)), *job_type* and
-        *policy*: one value for all rows, or a pair of an int32 buffer of codes and the list of
-        values that they stand for (a dictionary-encoded column); the code -1 is no *gang*.
-        *validated*: for all rows. *payload*: None or a list. How many jobs were put. Raises
-        InputError that names column and row, else as `upsert_many` does.
+        *validated*: one bool for all rows. *payload*: None or a list. Every other: one value for
+        all rows, or a pair of an int32 buffer of codes and a list of the values that they stand
+        for (as in a dictionary-encoded column). A value of *pools* is a tuple of names; the code
+        -1 is no *gang*. How many jobs were put. Raises InputError that names column and row, else
+        as `upsert_many` does.
         """
         cdef Batch batch
         self.must_be_open()
@@ -247,7 +270,7 @@ cdef class Txn(Reader):
         return 0
 
     def delete_many(self, ids):
-        """Remove the jobs of *ids*, all or none. How many there were."""
+        """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""
         cdef list wanted = several(ids)
         cdef Key key
         cdef uint32_t slot

@@ -431,9 +431,9 @@ cdef class OrderedTxn(OrderedReader):
 cdef class OrderedIndex(Index):
     """A persistent map from an order key to int64, with one writer and any number of snapshots.
 
-    A key is a tuple of one to three int64; all keys of an index have the same length: *width*,
-    or that of the first key. *leaf* and *inner* (items and children in a node, 4 to 32) are for
-    tests.
+    A key is a tuple of one to three int64; all keys of an index have the same length: `width`,
+    given, or that of the first key. *leaf* and *inner* (items and children in a node, 4 to 32) are
+    for tests.
     """
 
     def __cinit__(self, *, int width=0, int leaf=32, int inner=32):

@@ -6,7 +6,7 @@ Sums and products saturate at the ends of int64, so no arithmetic here can wrap.
 """
 
 cimport cython
-from cpython.number cimport PyNumber_Index
+from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 from libc.stdlib cimport free, malloc, realloc
 
@@ -77,7 +77,13 @@ cdef class ResourceVector:
             raise MemoryError
         self.width = len(values)
         for i in range(self.width):
-            self.amounts[i] = PyNumber_Index(values[i])  # a float raises: no rounding here
+            if not PyIndex_Check(values[i]):  # a float raises: no rounding here
+                raise TypeError(f"amount {i} is a whole number, got {values[i]!r}")
+            try:
+                self.amounts[i] = PyNumber_Index(values[i])
+            except OverflowError:
+                raise OverflowError(
+                    f"amount {i} must be from -2**63 to 2**63 - 1, got {values[i]!r}") from None
 
     def __dealloc__(self):
         free(self.amounts)

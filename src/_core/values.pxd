@@ -36,6 +36,7 @@ cdef inline object instant(int64_t at):
     return None if at == NEVER else at
 
 
-cdef int64_t or_never(object at) except? -1
+cdef int64_t whole_in(object value, str field) except? -1
+cdef int64_t or_never(object at, str field) except? -1
 cdef tuple tuple_of(object value, str field)
 cdef str text(object value, str field)

@@ -8,6 +8,7 @@ durations are integer nanoseconds; a missing instant is None to Python and `NEVE
 from enum import Enum, IntEnum
 
 cimport cython
+from cpython.number cimport PyIndex_Check
 from libc.stdint cimport int64_t
 
 from pyresched._core.bits cimport whole
@@ -56,8 +57,19 @@ class LastReschedule(Enum):
     NO_PLACEMENT = "no placement"
 
 
-cdef int64_t or_never(object at) except? -1:
-    return NEVER if at is None else whole(at)
+cdef int64_t whole_in(object value, str field) except? -1:
+    """*value*, which a *field* takes only if it is a whole number, as an int64."""
+    if type(value) is not int and not PyIndex_Check(value):
+        raise TypeError(f"{field} is a whole number, got {value!r}")
+    try:
+        return whole(value)
+    except OverflowError:
+        raise OverflowError(
+            f"{field} must be from -2**63 to 2**63 - 1, got {value!r}") from None
+
+
+cdef int64_t or_never(object at, str field) except? -1:
+    return NEVER if at is None else whole_in(at, field)
 
 
 cdef tuple tuple_of(object value, str field):
@@ -141,15 +153,16 @@ cdef class Gang:
     nodes of all members must share, or "".
     """
 
-    def __init__(self, str id not None, Py_ssize_t cardinality, str uniformity not None=""):
-        if self.id is not None:
+    def __init__(self, str id not None, cardinality, str uniformity not None=""):
+        cdef int64_t members = whole_in(cardinality, "cardinality")
+        if self.id is not None:  # also by the code of a number
             raise TypeError("a gang is made once")
         if not id:
             raise ValueError("a gang needs an id that is not empty")
-        if cardinality < 2:
-            raise ValueError(f"gang {id!r}: cardinality must be at least 2, got {cardinality}")
+        if members < 2:
+            raise ValueError(f"gang {id!r}: cardinality must be at least 2, got {members}")
         self.id = id
-        self.cardinality = cardinality
+        self.cardinality = <Py_ssize_t> members
         self.uniformity = uniformity
 
     def __hash__(self):

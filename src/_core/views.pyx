@@ -14,7 +14,6 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from pyresched._core.bits cimport whole
 from pyresched._core.ids cimport KIND_HEAP
 from pyresched._core.records cimport (
     VALIDATED, Cold, EventPart, Kind, Record, RunPart, TrackerPart, active_run, kind_of, name_drop,
@@ -24,10 +23,11 @@ from pyresched._core.records cimport (
 )
 from pyresched._core.resources cimport ResourceVector
 from pyresched._core.values cimport (
-    CANCELLED, NEVER, Gang, Requirements, instant, or_never, text, tuple_of,
+    CANCELLED, NEVER, Gang, Requirements, instant, or_never, text, tuple_of, whole_in,
 )
 
 from pyresched._core.values import JobState, LastReschedule, Outcome
+from pyresched.errors import did_you_mean
 
 cdef tuple STATES = tuple(JobState)
 cdef tuple OUTCOMES = tuple(Outcome)
@@ -86,11 +86,11 @@ cdef class Run:
                  ended_at=None, outcome=None, str reason not None=""):
         if self.part.id_kind:
             raise TypeError("a run is made once")
-        self.part.priority = whole(priority)
-        self.part.leased_at = whole(leased_at)
-        self.part.lease_expires_at = or_never(lease_expires_at)
-        self.part.started_at = or_never(started_at)
-        self.part.ended_at = or_never(ended_at)
+        self.part.priority = whole_in(priority, "priority")
+        self.part.leased_at = whole_in(leased_at, "leased_at")
+        self.part.lease_expires_at = or_never(lease_expires_at, "lease_expires_at")
+        self.part.started_at = or_never(started_at, "started_at")
+        self.part.ended_at = or_never(ended_at, "ended_at")
         self.put("outcome", outcome)
         let(&self.part.node_id, node_id)
         let(&self.part.pool, pool)
@@ -183,20 +183,20 @@ cdef class Run:
         """Set a field of a run that nobody has yet."""
         cdef RunPart before
         if name == "ended_at":
-            self.part.ended_at = or_never(value)
+            self.part.ended_at = or_never(value, name)
         elif name == "outcome":
             self.part.outcome = 0
             if value is not None:
                 self.part.outcome = <uint8_t> (
                     1 + place_in(OUTCOMES, value, "outcome is an Outcome or None"))
         elif name == "started_at":
-            self.part.started_at = or_never(value)
+            self.part.started_at = or_never(value, name)
         elif name == "reason":
             let_text(&self.part.reason, text(value, name))
         elif name == "lease_expires_at":
-            self.part.lease_expires_at = or_never(value)
+            self.part.lease_expires_at = or_never(value, name)
         elif name == "leased_at":
-            self.part.leased_at = whole(value)
+            self.part.leased_at = whole_in(value, name)
         elif name == "id":
             before = self.part
             name_read(text(value, name), &self.part.id, &self.part.id_kind)
@@ -207,9 +207,9 @@ cdef class Run:
         elif name == "pool":
             let(&self.part.pool, text(value, name))
         elif name == "priority":
-            self.part.priority = whole(value)
+            self.part.priority = whole_in(value, name)
         else:
-            raise TypeError(f"a run has no field {name!r}")
+            raise TypeError(f"a run has no field {name!r}; {did_you_mean(name, self.as_dict())}")
         return 0
 
     def as_dict(self):
@@ -263,10 +263,13 @@ cdef Run run_view(const RunPart *part):
 @cython.final
 @cython.no_gc
 cdef class RescheduleEvent:
-    """One reschedule: when the replacement was placed, of what, from where, after which delay."""
+    """One reschedule: at `time` a replacement was placed for the run `previous_run`.
+
+    That was on `previous_node`; `delay` is how long it waited. Both times in ns.
+    """
 
     def __init__(self, *, time, str previous_run not None, str previous_node not None, delay):
-        cdef int64_t at = whole(time), after = whole(delay)
+        cdef int64_t at = whole_in(time, "time"), after = whole_in(delay, "delay")
         if self.previous_run is not None:
             raise TypeError("an event is made once")
         self.time = at
@@ -395,7 +398,8 @@ cdef class Job:
     placed; `tracker` is its history of reschedules, one for a whole gang. `version` counts
     the row's versions from 1 (to 4294967295); `replace` makes the next one. `payload` is the
     user's, opaque and shared by all versions; it must not refer back to the job. A `policy` is
-    hashable, as jobs with equal ones share one. Raises TypeError and ValueError by field.
+    hashable, as jobs with equal ones share one. Instants and delays are int64 in ns. Raises
+    TypeError, ValueError and OverflowError by field.
     """
 
     def __cinit__(self):
@@ -413,10 +417,10 @@ cdef class Job:
         record = record_new()
         try:
             name_read(id, &record.id, &record.id_kind)
-            record.submitted_at = whole(submitted_at)
+            record.submitted_at = whole_in(submitted_at, "submitted_at")
             put_priority(record, priority)
             put_state(record, state)
-            put_version(record, whole(version))
+            put_version(record, whole_in(version, "version"))
             record.flags = VALIDATED if validated else 0
             put_kind(record, queue, job_set, requirements, pools, job_type, policy)
             if payload is not None:
@@ -430,13 +434,13 @@ cdef class Job:
             if reason:
                 let(&own_cold(record).reason, reason)
             if failed_at is not None:
-                own_cold(record).failed_at = whole(failed_at)
+                own_cold(record).failed_at = whole_in(failed_at, "failed_at")
             if eligible_at is not None:
-                own_cold(record).eligible_at = whole(eligible_at)
+                own_cold(record).eligible_at = whole_in(eligible_at, "eligible_at")
             if retry_delay is not None:
-                own_cold(record).retry_delay = whole(retry_delay)
+                own_cold(record).retry_delay = whole_in(retry_delay, "retry_delay")
             if ended_at is not None:
-                own_cold(record).ended_at = whole(ended_at)
+                own_cold(record).ended_at = whole_in(ended_at, "ended_at")
             if not id:
                 raise ValueError("a job needs an id that is not empty")
         except:  # noqa: E722
@@ -588,7 +592,7 @@ cdef class Job:
         return None if self.record.cold == NULL else instant(self.record.cold.eligible_at)
 
     @property
-    def retry_delay_ns(self):
+    def retry_delay(self):
         """The delay that its next reschedule event records, in ns, or None."""
         return None if self.record.cold == NULL else instant(self.record.cold.retry_delay)
 
@@ -622,7 +626,7 @@ cdef class Job:
                         parts = {}
                     parts[name] = value
             if parts is not None:
-                put_parts(record, self.kind(), parts)
+                put_parts(record, self, parts)
             settle_cold(record)
             twin = Job.__new__(Job)
         except:  # noqa: E722
@@ -643,7 +647,7 @@ cdef class Job:
             "validated": self.validated, "gang": self.gang, "runs": self.runs,
             "job_type": self.job_type, "policy": self.policy, "tracker": self.tracker,
             "failed_at": self.failed_at, "eligible_at": self.eligible_at,
-            "retry_delay": self.retry_delay_ns, "ended_at": self.ended_at,
+            "retry_delay": self.retry_delay, "ended_at": self.ended_at,
             "reason": self.reason, "payload": self.payload, "version": self.version,
         }
 
@@ -751,11 +755,15 @@ end_of_job = (<PyTypeObject *> Job).tp_dealloc
 
 
 cdef int put_priority(Record *record, object value) except -1:
-    cdef int64_t priority = whole(value)
+    cdef int64_t priority = -1
+    try:
+        priority = whole_in(value, "priority")
+    except OverflowError:
+        pass
     if not 0 <= priority <= MOST:
         raise ValueError(
             f"job {name_text(&record.id, record.id_kind)!r}: "
-            f"priority must be from 0 to {MOST}, got {priority}")
+            f"priority must be from 0 to {MOST}, got {value!r}")
     record.priority = <uint32_t> priority
     return 0
 
@@ -770,10 +778,11 @@ cdef int put_version(Record *record, int64_t version) except -1:
 
 
 cdef int put_state(Record *record, object value) except -1:
-    cdef int64_t code = whole(value)
+    cdef int64_t code = whole_in(value, "state")
     if not 0 <= code <= CANCELLED:
         raise ValueError(
-            f"job {name_text(&record.id, record.id_kind)!r}: no such state {value!r}")
+            f"job {name_text(&record.id, record.id_kind)!r}: no such state {value!r}; "
+            "give a JobState")
     record.state = <uint8_t> code
     return 0
 
@@ -795,11 +804,12 @@ cdef int put_kind(Record *record, str queue, str job_set, Requirements requireme
     return 0
 
 
-cdef int put_parts(Record *record, Kind kind, dict parts) except -1:
-    """The kind with some parts exchanged. Raises TypeError for what is no field of a job."""
+cdef int put_parts(Record *record, Job job, dict parts) except -1:
+    """The kind of *job* with some parts exchanged. Raises TypeError for what is no field."""
+    cdef Kind kind = job.kind()
     for name in parts:
         if name not in ("queue", "job_set", "requirements", "pools", "job_type", "policy"):
-            raise TypeError(f"a job has no field {name!r}")
+            raise TypeError(f"a job has no field {name!r}; {did_you_mean(name, job.as_dict())}")
     requirements = parts.get("requirements", kind.requirements)
     if type(requirements) is not Requirements:
         raise TypeError(f"requirements is a Requirements, got {requirements!r}")
@@ -866,17 +876,17 @@ cdef bint put_field(Record *record, str name, object value) except -1:
     elif name == "tracker":
         put_tracker(record, value)
     elif name == "failed_at":
-        own_cold(record).failed_at = or_never(value)
+        own_cold(record).failed_at = or_never(value, name)
     elif name == "eligible_at":
-        own_cold(record).eligible_at = or_never(value)
+        own_cold(record).eligible_at = or_never(value, name)
     elif name == "retry_delay":
-        own_cold(record).retry_delay = or_never(value)
+        own_cold(record).retry_delay = or_never(value, name)
     elif name == "ended_at":
-        own_cold(record).ended_at = or_never(value)
+        own_cold(record).ended_at = or_never(value, name)
     elif name == "reason":
         let_text(&own_cold(record).reason, text(value, name))
     elif name == "version":
-        put_version(record, whole(value))
+        put_version(record, whole_in(value, name))
     elif name == "priority":
         put_priority(record, value)
     elif name == "gang":
@@ -886,7 +896,7 @@ cdef bint put_field(Record *record, str name, object value) except -1:
     elif name == "payload":
         put_or_none(&record.payload, value)
     elif name == "submitted_at":
-        record.submitted_at = whole(value)
+        record.submitted_at = whole_in(value, name)
     elif name == "id":
         if not text(value, name):
             raise ValueError("a job needs an id that is not empty")

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyresched.config import SchedulingConfig, load_config
-    from pyresched.errors import InputError, PyreschedError
+    from pyresched.errors import (
+        ConfigError,
+        Conflict,
+        DuplicateId,
+        IllegalTransition,
+        InputError,
+        PyreschedError,
+        ReadOnly,
+        RunBelongsToOtherJob,
+        TooManyJobs,
+        TxnClosed,
+        UnknownNode,
+        WriterBusy,
+    )
     from pyresched.fairness import DominantResourceFairness
     from pyresched.indices import IdIndex, OrderedIndex
     from pyresched.jobdb import JobDb
@@ -33,9 +46,13 @@ if TYPE_CHECKING:
     from pyresched.store import MemoryJournal
 
 __all__ = [
+    "ConfigError",
+    "Conflict",
     "DominantResourceFairness",
+    "DuplicateId",
     "Gang",
     "IdIndex",
+    "IllegalTransition",
     "InputError",
     "Job",
     "JobDb",
@@ -48,22 +65,32 @@ __all__ = [
     "PriorityClass",
     "PyreschedError",
     "Queue",
+    "ReadOnly",
     "Requirements",
     "ReschedulePolicy",
     "ResourceVector",
     "RoundState",
     "Run",
+    "RunBelongsToOtherJob",
     "Scheduler",
     "SchedulingConfig",
+    "TooManyJobs",
+    "TxnClosed",
+    "UnknownNode",
+    "WriterBusy",
     "load_config",
     "run_round",
     "simulate",
 ]
 
 _HOMES = {
+    "ConfigError": "errors",
+    "Conflict": "errors",
     "DominantResourceFairness": "fairness",
+    "DuplicateId": "errors",
     "Gang": "model",
     "IdIndex": "indices",
+    "IllegalTransition": "errors",
     "InputError": "errors",
     "Job": "model",
     "JobDb": "jobdb",
@@ -76,13 +103,19 @@ _HOMES = {
     "PriorityClass": "model",
     "PyreschedError": "errors",
     "Queue": "model",
+    "ReadOnly": "errors",
     "Requirements": "model",
     "ReschedulePolicy": "model",
     "ResourceVector": "model",
     "RoundState": "scheduling",
     "Run": "model",
+    "RunBelongsToOtherJob": "errors",
     "Scheduler": "scheduler",
     "SchedulingConfig": "config",
+    "TooManyJobs": "errors",
+    "TxnClosed": "errors",
+    "UnknownNode": "errors",
+    "WriterBusy": "errors",
     "load_config": "config",
     "run_round": "scheduling",
     "simulate": "simulator",

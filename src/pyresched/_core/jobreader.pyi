@@ -55,7 +55,10 @@ class Contents(TypedDict):
 
 @final
 class Walk:
-    """Jobs in order, of the moment that the walk began: later writes do not reach it."""
+    """Jobs in order, of the moment that the walk began: later writes do not reach it.
+
+    A walk of a snapshot holds its version. Each job comes once, in however many pools it is.
+    """
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> Job: ...

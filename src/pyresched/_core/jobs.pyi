@@ -12,7 +12,7 @@ _Txn = TypeVar("_Txn", bound=Txn)
 
 @disjoint_base
 class JobStore(JobIndex):
-    """The jobs behind `JobDb`: rows and indices, one writer, any number of readers."""
+    """The jobs behind `JobDb`, whose docstring is the contract. `version` counts commits."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ class Txn(Reader):
     """Staged changes and every read, which see them. Ends once; then all raises TxnClosed.
 
     As a context manager: left normally it commits, left by an exception it aborts. A dry run
-    publishes nothing however it ends.
+    (`dry`) publishes nothing however it ends; while it is open, `base` is what it is over.
     """
 
     @property

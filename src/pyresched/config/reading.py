@@ -38,6 +38,10 @@ class Fault(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.sentence}" if self.path else self.sentence
 
 
+Check = Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]
+"""Of the fields as written, those that cannot be used, each with a sentence."""
+
+
 def refuse(faults: list[Fault], *, source: str, error: type[InputError] = InputError) -> InputError:
     """The error for *faults* (at least one) of *source*: one line, the first in full."""
     first, *others = faults
@@ -87,12 +91,14 @@ def decode(
     source: str = "",
     error: type[InputError] = InputError,
     hidden: Mapping[type, frozenset[str]] = {},
+    checks: Mapping[type, Check] = {},
 ) -> T:
     """*written* as a *cls* (a msgspec struct). Raises *error*, which names every fault.
 
-    *hidden* lists, for a struct, fields that a file may not write.
+    *hidden* lists, for a struct, fields that a file may not write; *checks* has, for a struct,
+    what finds the fields whose values it could not be made of.
     """
-    walk = _Walk(hidden)
+    walk = _Walk(hidden, checks)
     try:
         prepared = walk.value(dict(written), shapes.type_info(cls), "")
     except RecursionError:
@@ -111,9 +117,10 @@ def decode(
 class _Walk:
     """One pass over what was written, against the shape of the struct that it is meant for."""
 
-    def __init__(self, hidden: Mapping[type, frozenset[str]]) -> None:
+    def __init__(self, hidden: Mapping[type, frozenset[str]], checks: Mapping[type, Check]) -> None:
         self.faults: list[Fault] = []
         self._hidden = hidden
+        self._checks = checks
         self._seen = 0
 
     def value(self, written: object, shape: shapes.Type, path: str) -> object:
@@ -187,6 +194,7 @@ class _Walk:
         hidden = self._hidden.get(shape.cls, frozenset())
         fields = {f.encode_name: f for f in shape.fields if f.encode_name not in hidden}
         prepared = {}
+        before = len(self.faults)
         for name, value in self._text_keys(written, path):
             if name not in fields:
                 self._fault(_join(path, name), f"unknown key; {did_you_mean(name, fields)}")
@@ -195,6 +203,10 @@ class _Walk:
         for name, field in fields.items():
             if field.required and name not in written:
                 self._fault(path, f"{name!r} is missing; write {_wanted(field.type)}")
+        check = self._checks.get(shape.cls)
+        if check is not None and len(self.faults) == before:
+            for name, sentence in check(prepared):
+                self._fault(_join(path, name), sentence)
         return prepared
 
     def _text_keys(self, written: dict[Any, Any], path: str) -> Iterator[tuple[str, Any]]:

@@ -4,10 +4,10 @@ Owns the defaults and their limits; relies on `config.reading` for files.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, structs
 
@@ -25,6 +25,7 @@ from pyresched.model import (
     parse_quantity,
 )
 from pyresched.model.durations import WrittenDuration
+from pyresched.model.queues import queue_faults
 
 __all__ = ["PoolConfig", "SchedulingConfig", "config_from", "load_config"]
 
@@ -41,6 +42,12 @@ class PoolConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: PoolName
     fairness_resources: dict[str, float] | None = None
+
+    if TYPE_CHECKING:  # who makes one need not wrap its name
+
+        def __init__(
+            self, *, name: str, fairness_resources: dict[str, float] | None = None
+        ) -> None: ...
 
 
 class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
@@ -60,7 +67,7 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         PriorityClass(name="best-effort", priority=0, preemptible=True),
     )
     default_priority_class: str = "default"
-    pools: tuple[PoolConfig, ...] = (PoolConfig(name=PoolName("default")),)
+    pools: tuple[PoolConfig, ...] = (PoolConfig(name="default"),)
     fairness_resources: dict[str, float] = {}
     protected_fraction: float = 1.0
     max_queue_lookback: int = 0
@@ -75,6 +82,12 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if not self.fairness_resources:
             each_once = {resource.name: 1.0 for resource in self.resources}
             structs.force_setattr(self, "fairness_resources", each_once)
+
+    def __repr__(self) -> str:
+        return (
+            f"<SchedulingConfig resources {_listed(self.resources)}; "
+            f"classes {_listed(self.priority_classes)}; pools {_listed(self.pools)}>"
+        )
 
     @cached_property
     def spec(self) -> ResourceSpec:
@@ -125,6 +138,14 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return {each.name: each for each in self.priority_classes}
 
 
+def _listed(named: Sequence[Resource] | Sequence[PriorityClass] | Sequence[PoolConfig]) -> str:
+    """The first names of several."""
+    names = [each.name for each in named]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{', '.join(names[:_LISTED])}{more}"
+
+
+_LISTED: Final = 4
 _JOB_TYPES: Final = tuple(each.value for each in JobType)
 
 
@@ -138,7 +159,14 @@ def load_config(path: str | Path) -> SchedulingConfig:
 
 def config_from(written: Mapping[str, Any], *, source: str = "") -> SchedulingConfig:
     """The configuration of *written* keys; *source* names where they come from in errors."""
-    return decode(written, SchedulingConfig, source=source, error=ConfigError, hidden=_HIDDEN)
+    return decode(
+        written,
+        SchedulingConfig,
+        source=source,
+        error=ConfigError,
+        hidden=_HIDDEN,
+        checks={Queue: _queue_faults},
+    )
 
 
 def _faults(config: SchedulingConfig) -> Iterator[Fault]:
@@ -156,7 +184,7 @@ def _faults(config: SchedulingConfig) -> Iterator[Fault]:
             yield from _multiplier_faults(path, pool.fairness_resources, names)
             if not pool.fairness_resources:
                 yield Fault(path, "nothing would count; leave it out or name a resource")
-    yield from _queue_faults(config)
+    yield from _name_faults("queues", (queue.name for queue in config.queues))
     if not (math.isfinite(config.protected_fraction) and config.protected_fraction >= 0):
         shown = config.protected_fraction
         yield Fault("protected_fraction", f"{shown} is no share; write a finite number from 0")
@@ -223,12 +251,8 @@ def _multiplier_faults(
         yield Fault(path, "nothing would count; give one resource a multiplier above 0")
 
 
-def _queue_faults(config: SchedulingConfig) -> Iterator[Fault]:
-    yield from _name_faults("queues", (queue.name for queue in config.queues))
-    for i, queue in enumerate(config.queues):
-        if not (math.isfinite(queue.weight) and queue.weight > 0):
-            sentence = f"{queue.weight} is no weight; write a finite number above 0"
-            yield Fault(f"queues[{i}].weight", sentence)
+def _queue_faults(written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    return queue_faults(written["name"], written.get("weight", 1.0))
 
 
 def _reschedule_faults(blocks: Mapping[str, RescheduleBlock]) -> Iterator[Fault]:

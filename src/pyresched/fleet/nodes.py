@@ -58,7 +58,7 @@ def join(nodes: Iterable[Node], known: Mapping[NodeId, Node], *, now: Instant) -
 
 
 def lose(
-    node_ids: Iterable[NodeId],
+    node_ids: Iterable[str],
     known: Mapping[NodeId, Node],
     *,
     jobs: JobReader,
@@ -80,7 +80,7 @@ def lose(
     return Changes(jobs=changes.jobs, nodes=rows, events=(*events, *changes.events))
 
 
-def back(node_ids: Iterable[NodeId], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
+def back(node_ids: Iterable[str], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
     """Lost nodes are in reach again, empty. One that is not lost changes nothing. Raises UnknownNode."""
     found = [node for node in _each(node_ids, known).values() if node.lost_at is not None]
     return Changes(
@@ -89,18 +89,18 @@ def back(node_ids: Iterable[NodeId], known: Mapping[NodeId, Node], *, now: Insta
     )
 
 
-def cordon(node_ids: Iterable[NodeId], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
+def cordon(node_ids: Iterable[str], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
     """Nodes take nothing new; what runs there stays. Raises UnknownNode."""
     return _with_intake(node_ids, known, intake=Intake.CORDONED, now=now)
 
 
-def uncordon(node_ids: Iterable[NodeId], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
+def uncordon(node_ids: Iterable[str], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
     """Nodes take runs again. Raises UnknownNode."""
     return _with_intake(node_ids, known, intake=Intake.OPEN, now=now)
 
 
 def _with_intake(
-    node_ids: Iterable[NodeId], known: Mapping[NodeId, Node], *, intake: Intake, now: Instant
+    node_ids: Iterable[str], known: Mapping[NodeId, Node], *, intake: Intake, now: Instant
 ) -> Changes:
     found = [node for node in _each(node_ids, known).values() if node.intake is not intake]
     return Changes(
@@ -112,10 +112,10 @@ def _with_intake(
     )
 
 
-def _each(node_ids: Iterable[NodeId], known: Mapping[NodeId, Node]) -> dict[NodeId, Node]:
+def _each(node_ids: Iterable[str], known: Mapping[NodeId, Node]) -> dict[NodeId, Node]:
     """The node of each id, once each, in the order given. Raises UnknownNode."""
     found: dict[NodeId, Node] = {}
-    for id in node_ids:
+    for id in map(NodeId, node_ids):
         if id not in known:
             raise UnknownNode(id)
         found[id] = known[id]

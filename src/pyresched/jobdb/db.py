@@ -6,6 +6,7 @@ each commit when `PYRESCHED_CHECK=all`.
 
 import os
 from functools import partial
+from typing import Final
 
 from pyresched._core import JobStore, Reader, Snapshot
 from pyresched.config import SchedulingConfig
@@ -14,6 +15,8 @@ from pyresched.jobdb.merge import DryRun
 from pyresched.model import NEXT
 
 __all__ = ["JobDb"]
+
+_MOST_JOBS: Final = 2**32 - 1  # slots are numbered in 32 bits
 
 
 class JobDb(JobStore):
@@ -35,6 +38,12 @@ class JobDb(JobStore):
         leaf: int = 32,
         fanout: int = 32,
     ) -> None:
+        if config is not None and not isinstance(config, SchedulingConfig):
+            raise TypeError(
+                f"config is a SchedulingConfig, got {config!r}; load_config() reads one from a file"
+            )
+        if most_jobs is not None:
+            most_jobs = _limit(most_jobs)
         self.config = SchedulingConfig() if config is None else config
         super().__init__(
             {each.name: each.priority for each in self.config.priority_classes},
@@ -49,6 +58,12 @@ class JobDb(JobStore):
             if os.environ.get("PYRESCHED_CHECK") == "all"
             else None,
         )
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "config"):
+            return "<JobDb that was never made>"
+        shown = repr(self.snapshot()).partition(" ")[2]
+        return f"<{type(self).__name__} {shown}"
 
     def dry_run(self) -> DryRun:
         """Changes tried over the current version: any number at a time, beside a writer too.
@@ -77,7 +92,21 @@ class JobDb(JobStore):
 
     def check(self, reader: Reader) -> list[str]:
         """Every breach of INV-D1 to INV-D9 in *reader*, as sentences; none when all is well."""
+        if not isinstance(reader, Reader):
+            raise TypeError(
+                f"a snapshot or transaction is checked, got {reader!r}; pass a db's snapshot()"
+            )
         return list(breaches(reader.contents(), self.config))
+
+
+def _limit(most_jobs: object) -> int:
+    """*most_jobs* as an int that the store can count to."""
+    if not hasattr(most_jobs, "__index__"):
+        raise TypeError(f"most_jobs is a whole number or None, got {most_jobs!r}")
+    limit = int(most_jobs.__index__())
+    if not 1 <= limit <= _MOST_JOBS:
+        raise ValueError(f"most_jobs must be from 1 to {_MOST_JOBS}, got {limit}")
+    return limit
 
 
 def _assert_sound(config: SchedulingConfig, snapshot: Snapshot) -> None:

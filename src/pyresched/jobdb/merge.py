@@ -76,6 +76,12 @@ class DryRun(Txn):
             self._queues.append(name)
         self._watched.update(watched)
 
+    def __repr__(self) -> str:
+        if self.closed and self._writes is not None:
+            count = len(self._writes)
+            return f"<DryRun closed, {count} change{'' if count == 1 else 's'} to apply>"
+        return super().__repr__()
+
     def commit(self) -> int:
         """Leave it and keep what it wrote, for `JobDb.apply`. The version that it was over."""
         base = self.base

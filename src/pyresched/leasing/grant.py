@@ -49,7 +49,7 @@ def grant(
     rows = snapshot.get_many([placement.job_id for placement in result.scheduled])
     jobs = [draft.seen(row) for row in rows if row is not None]
     assert len(jobs) == len(rows), "a round placed a job that its snapshot does not have"
-    trackers = _trackers([job for job in jobs if job.retry_delay_ns is not None], config, now=now)
+    trackers = _trackers([job for job in jobs if job.retry_delay is not None], config, now=now)
     expires = None if config.lease_duration is None else now + config.lease_duration
     for placement, job in zip(result.scheduled, jobs, strict=True):
         run = Run(
@@ -62,7 +62,7 @@ def grant(
         )
         state = next_state(job.state, JobState.LEASED)
         runs = (*job.runs, run)
-        if job.retry_delay_ns is None:
+        if job.retry_delay is None:
             draft.put(job.replace(state=state, runs=runs))
             draft.emit(EventKind.LEASED, job, at=now, run=run)
             continue
@@ -108,7 +108,7 @@ def _trackers(
     for whole, members in wholes.items():
         failed = [member for member in members if member.runs[-1].outcome is Outcome.FAILED]
         first = (failed or members)[0]
-        assert first.retry_delay_ns is not None, "only jobs that waited are tried again"
+        assert first.retry_delay is not None, "only jobs that waited are tried again"
         policy = first.policy if first.policy is not None else config.policy_for(first.job_type)
         trackers[whole] = extended(
             first.tracker,
@@ -116,6 +116,6 @@ def _trackers(
             now=now,
             previous_run=first.runs[-1].id,
             previous_node=first.runs[-1].node_id,
-            delay=first.retry_delay_ns,
+            delay=first.retry_delay,
         )
     return trackers

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -65,6 +66,23 @@ class Node(Struct, frozen=True, kw_only=True):
     intake: Intake = Intake.OPEN
     lost_at: Instant | None = None
     version: int = 1
+
+    if TYPE_CHECKING:  # who makes one need not wrap its names
+
+        def __init__(
+            self,
+            *,
+            id: str,
+            total: ResourceVector,
+            pool: str = "default",
+            executor: str = "",
+            node_type: str = "",
+            labels: Mapping[str, str] = ...,
+            taints: tuple[Taint, ...] = (),
+            intake: Intake = Intake.OPEN,
+            lost_at: Instant | None = None,
+            version: int = 1,
+        ) -> None: ...
 
     @property
     def takes_new_runs(self) -> bool:

@@ -85,8 +85,11 @@ class ResourceSpec(Struct, frozen=True):
     ) -> ResourceVector:
         """The vector of *quantities* by resource name; a resource that is not named counts 0.
 
-        Raises InputError for an unknown name, a negative or absurd amount, or bad text.
+        Raises InputError for an unknown name, a negative or absurd amount, or bad text; TypeError
+        for another *rounding*.
         """
+        if not isinstance(rounding, Rounding):
+            raise TypeError(f"rounding is a Rounding, got {rounding!r}")
         for name in quantities:
             if name not in self.names:
                 raise InputError(f"unknown resource {name!r}; {did_you_mean(name, self.names)}")

@@ -106,7 +106,7 @@ class RoundResult:
     pool: PoolName
     scheduled: tuple[Placement, ...] = ()
     preempted: tuple[Preemption, ...] = ()
-    refused: Mapping[JobId, UnschedulableReason] = field(default_factory=dict)
+    refused: Mapping[str, UnschedulableReason] = field(default_factory=dict)
     termination: Termination = Termination.NOTHING_QUEUED
     count_shares: Callable[[], tuple[QueueShare, ...]] = field(default=tuple, repr=False)
 

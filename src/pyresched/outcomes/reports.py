@@ -1,6 +1,7 @@
 """What an executor says became of a run."""
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,3 +27,9 @@ class Report(Struct, frozen=True, kw_only=True):
     kind: ReportKind
     at: Instant
     reason: str = ""
+
+    if TYPE_CHECKING:  # who makes one need not wrap its ids
+
+        def __init__(
+            self, *, run_id: str, job_id: str, kind: ReportKind, at: Instant, reason: str = ""
+        ) -> None: ...

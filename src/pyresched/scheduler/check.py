@@ -94,7 +94,7 @@ def inv_j5_gangs(known: Facts) -> Iterator[str]:
             cardinality = members[0].gang.cardinality
             if len(members) != cardinality:
                 yield f"{title}: {len(members)} members hold room, it has {cardinality}"
-        if len({(job.failed_at, job.eligible_at, job.retry_delay_ns) for job in members}) > 1:
+        if len({(job.failed_at, job.eligible_at, job.retry_delay) for job in members}) > 1:
             yield f"{title}: members wait differently"
         if any(job.tracker != members[0].tracker for job in members):
             yield f"{title}: members have different histories"
@@ -132,7 +132,7 @@ def inv_j9_fields(known: Facts) -> Iterator[str]:
             yield f"{title}: an older run is active"
         if (job.ended_at is not None) is not job.state.terminal:
             yield f"{title}: ended at {job.ended_at}"
-        waits = {job.failed_at is None, job.eligible_at is None, job.retry_delay_ns is None}
+        waits = {job.failed_at is None, job.eligible_at is None, job.retry_delay is None}
         if len(waits) > 1:
             yield f"{title}: half of what it waits for is set"
         if job.state is JobState.BACKING_OFF and job.eligible_at is None:

@@ -19,9 +19,7 @@ from pyresched.model import (
     EventKind,
     Instant,
     Job,
-    JobId,
     Node,
-    NodeId,
     PoolName,
     Queue,
     QueueName,
@@ -136,7 +134,7 @@ class Scheduler:
             raise InputError(str(bad)) from bad
         return self._commit(changes)
 
-    def cancel(self, job_ids: Iterable[JobId], now: Instant, *, reason: str = "") -> Changes:
+    def cancel(self, job_ids: Iterable[str], now: Instant, *, reason: str = "") -> Changes:
         """Take jobs back, with their gangs. Unknown and ended ones stay as they are."""
         self._sync.catch_up()
         return self._commit(submit.cancel(job_ids, self._sync.snapshot, now=now, reason=reason))
@@ -159,7 +157,7 @@ class Scheduler:
         NodeDb(self._config, changes.nodes)
         return self._commit(changes)
 
-    def lose_nodes(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
+    def lose_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
         """Nodes are out of reach, and so are their runs, which are replaced by the next step.
 
         Leases do not hold that up: where a run may go on out of reach until its lease ends,
@@ -170,17 +168,17 @@ class Scheduler:
             fleet.lose(node_ids, self._sync.node_rows, jobs=self._sync.snapshot, now=now)
         )
 
-    def nodes_back(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
+    def nodes_back(self, node_ids: Iterable[str], now: Instant) -> Changes:
         """Lost nodes are in reach again. Raises UnknownNode."""
         self._sync.catch_up()
         return self._commit(fleet.back(node_ids, self._sync.node_rows, now=now))
 
-    def cordon_nodes(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
+    def cordon_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
         """Nodes take nothing new. Raises UnknownNode."""
         self._sync.catch_up()
         return self._commit(fleet.cordon(node_ids, self._sync.node_rows, now=now))
 
-    def uncordon_nodes(self, node_ids: Iterable[NodeId], now: Instant) -> Changes:
+    def uncordon_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
         """Nodes take runs again. Raises UnknownNode."""
         self._sync.catch_up()
         return self._commit(fleet.uncordon(node_ids, self._sync.node_rows, now=now))
@@ -270,13 +268,6 @@ def _queue_changes(
     for queue in queues:
         if given.setdefault(queue.name, queue) != queue:
             raise DuplicateId(f"queue {queue.name!r} comes twice with other settings; send one")
-        if not queue.name:
-            raise InputError("a queue needs a name that is not empty")
-        if not 0 < queue.weight < float("inf"):
-            raise InputError(
-                f"queue {queue.name!r}: weight {queue.weight} is no claim; write a finite number "
-                "above 0"
-            )
     changed = []
     for queue in given.values():
         old = rows.get(queue.name)

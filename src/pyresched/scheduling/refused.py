@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from pyresched._core import Refused
-from pyresched.model import Ends, JobId, ReasonCode, UnschedulableReason
+from pyresched.model import Ends, ReasonCode, UnschedulableReason
 
 __all__ = ["Refusals"]
 
@@ -19,7 +19,7 @@ _ENDS: Final[Mapping[ReasonCode, Ends]] = {
 }
 
 
-class Refusals(Mapping[JobId, UnschedulableReason]):
+class Refusals(Mapping[str, UnschedulableReason]):
     """The reason by job id, by queue and then in the order of the queue.
 
     `len` and `by_code` cost nothing for each job but a count; the first look-up makes the map.
@@ -29,10 +29,10 @@ class Refusals(Mapping[JobId, UnschedulableReason]):
         self._refused = refused
         self._resource_names = resource_names
 
-    def __getitem__(self, job_id: JobId) -> UnschedulableReason:
+    def __getitem__(self, job_id: str) -> UnschedulableReason:
         return self._reasons[self._index_by_job[job_id]]
 
-    def __iter__(self) -> Iterator[JobId]:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._index_by_job)
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class Refusals(Mapping[JobId, UnschedulableReason]):
         return {code: count for code, count in sorted(counts.items()) if count}
 
     @cached_property
-    def _index_by_job(self) -> dict[JobId, int]:
+    def _index_by_job(self) -> dict[str, int]:
         return dict(self._refused.items())
 
     @cached_property

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Final, Protocol
 
-from pyresched._core import RoundWalk
+from pyresched._core import JobStore, RoundWalk
 from pyresched.config import SchedulingConfig
 from pyresched.model import (
     Instant,
@@ -34,6 +34,7 @@ from pyresched.scheduling.state import RoundState
 
 __all__ = ["QueueReader", "run_round"]
 
+_SHOWN: Final = 64  # characters of an argument that a message repeats
 _METHODS: Final[Mapping[str, Method]] = {each.value: each for each in Method}
 
 
@@ -50,8 +51,8 @@ class QueueReader(JobReader, Protocol):
 def run_round(  # noqa: PLR0917  # the one signature that every caller has by heart
     snapshot: QueueReader,
     nodes: NodeDb,
-    queues: Mapping[QueueName, Queue],
-    pool: PoolName,
+    queues: Mapping[QueueName, Queue] | Mapping[str, Queue],
+    pool: str,
     config: SchedulingConfig,
     state: RoundState,
     now: Instant,  # noqa: ARG001  # for what depends on time: penalties, rates
@@ -61,8 +62,9 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
     *snapshot* is any reader of the job db, *queues* the queues by name, *state* what the last
     round over the pool returned. A job of a queue or class that is not known, or of a queue
     whose weight cannot be used, is refused and hinders nobody. Raises ConfigError for an
-    unknown pool.
+    unknown pool, TypeError for an argument of another kind.
     """
+    _refuse_other_kinds(snapshot, nodes, queues, pool, config, state)
     # 1. A copy of the nodes to decide on, and what an allocation costs in this pool.
     fork = nodes.fork(pool)
     rule = ShareRule(
@@ -81,7 +83,7 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
     # 2. Who asks for what, and who holds what.
     waiting = set(snapshot.queues())
     queued = 0
-    for name in sorted(waiting.union(queues)):
+    for name in sorted(waiting.union(map(QueueName, queues))):
         jobs = list(snapshot.queued(name, pool)) if name in waiting else []
         queued += len(jobs)
         queue = queues.get(name)
@@ -97,7 +99,7 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
     preempted = () if maker is None else maker.preemptions()
     # 5. The decisions, with a reason for each that was not made.
     result = RoundResult(
-        pool=pool,
+        pool=PoolName(pool),
         scheduled=tuple(
             Placement(job_id, node_id, priority, _METHODS[method])
             for job_id, node_id, priority, method in walk.placed
@@ -108,6 +110,32 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
         count_shares=partial(rule.figures, walk.standings()),
     )
     return result, state
+
+
+def _refuse_other_kinds(  # noqa: PLR0917  # as those of `run_round`
+    snapshot: object, nodes: object, queues: object, pool: object, config: object, state: object
+) -> None:
+    """Raise TypeError that names the first argument that is not of its kind."""
+    if isinstance(snapshot, JobStore):
+        raise TypeError(
+            f"a round reads one version of the jobs, got {snapshot!r}; pass its snapshot()"
+        )
+    for name, value, wanted in (
+        ("nodes", nodes, NodeDb),
+        ("queues", queues, Mapping),
+        ("pool", pool, str),
+        ("config", config, SchedulingConfig),
+        ("state", state, RoundState),
+    ):
+        if not isinstance(value, wanted):
+            what = "mapping of queues by name" if wanted is Mapping else wanted.__name__
+            raise TypeError(f"{name} is a {what}, got {_short(value)}")
+
+
+def _short(value: object) -> str:
+    """As it is shown, where that is short, else its type."""
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN else f"a {type(value).__name__}"
 
 
 def _usable(weight: float) -> float:

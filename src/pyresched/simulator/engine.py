@@ -160,7 +160,7 @@ class Engine:
     def waiting_reasons(self) -> dict[JobId, str]:
         """Why each job that waits was not placed in the last cycle, as a code."""
         return {
-            job_id: reason.code.value
+            JobId(job_id): reason.code.value
             for result in self._rounds.values()
             for job_id, reason in result.refused.items()
         }

@@ -19,7 +19,7 @@ __all__ = ["cancel"]
 
 
 def cancel(
-    job_ids: Iterable[JobId], snapshot: JobReader, *, now: Instant, reason: str = ""
+    job_ids: Iterable[str], snapshot: JobReader, *, now: Instant, reason: str = ""
 ) -> Changes:
     """End jobs, with their gangs and active runs, as cancelled.
 
@@ -27,7 +27,7 @@ def cancel(
     """
     draft = Draft(snapshot)
     for job_id in job_ids:
-        job = draft.job(job_id)
+        job = draft.job(JobId(job_id))
         if job is None or job.state.terminal:
             continue
         for member in draft.members(job):

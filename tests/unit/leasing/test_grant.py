@@ -90,7 +90,7 @@ def test_the_history_is_extended_when_the_replacement_is_granted() -> None:
         8,
     )
     assert after["a"].tracker.last is LastReschedule.OK
-    waits = (after["a"].failed_at, after["a"].eligible_at, after["a"].retry_delay_ns)
+    waits = (after["a"].failed_at, after["a"].eligible_at, after["a"].retry_delay)
     assert waits == (None, None, None)
     assert said(changes) == [("leased", "a", "new-1"), ("rescheduled", "a", "new-1")]
 

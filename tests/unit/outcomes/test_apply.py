@@ -79,7 +79,7 @@ def test_a_failed_run_waits_for_its_delay() -> None:
     (after,) = changes.jobs
     assert after.state is JobState.BACKING_OFF
     assert (after.failed_at, after.eligible_at) == (NOW - 7, NOW - 7 + POLICY.delay)
-    assert after.retry_delay_ns == POLICY.delay
+    assert after.retry_delay == POLICY.delay
     assert after.tracker is None, "a reschedule counts when it is granted"
     assert ends(changes)["a"][1:] == (Outcome.FAILED, "exit_1")
     assert said(changes) == [("failed", "a"), ("backing_off", "a")]
@@ -177,7 +177,7 @@ def test_a_gang_fails_as_one() -> None:
         "g.2": (JobState.BACKING_OFF, Outcome.FAILED, "exit_2"),
         "g.3": (JobState.BACKING_OFF, Outcome.RETURNED, GANG),
     }
-    waits = {(row.failed_at, row.eligible_at, row.retry_delay_ns) for row in after}
+    waits = {(row.failed_at, row.eligible_at, row.retry_delay) for row in after}
     assert waits == {(NOW - 2, NOW - 2 + POLICY.delay, POLICY.delay)}
     assert [kind for kind, _ in said(changes)].count("backing_off") == 4
 
@@ -251,6 +251,6 @@ def test_due_jobs_go_back_to_their_queues() -> None:
     assert not due(reader, 9)
     changes = due(reader, 10)
     (after,) = changes.jobs
-    assert (after.state, after.retry_delay_ns) == (JobState.QUEUED, 8)
+    assert (after.state, after.retry_delay) == (JobState.QUEUED, 8)
     assert said(changes) == [("requeued", "a")]
     assert not due(reader.with_changes(changes), 10)

@@ -9,11 +9,13 @@ import math
 import pickle
 
 import pytest
+from msgspec import structs
 
 from kit.jobs import gang, job, jobs, leased, requeued, requirements
 from kit.rounds import CONFIG, POOL, World, breaches, node
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.errors import ConfigError
+from pyresched.jobdb import JobDb
 from pyresched.model import (
     Ends,
     Intake,
@@ -28,6 +30,7 @@ from pyresched.model import (
     Termination,
     UnschedulableReason,
 )
+from pyresched.nodedb import NodeDb
 from pyresched.scheduling import RoundState, run_round
 
 SMALL = (1000, 4096)
@@ -404,7 +407,8 @@ def test_unknown_queues_cordoned_queues_and_bad_weights_are_told_and_hinder_nobo
     world = World().with_nodes(big()).with_queues("good", "cordoned")
     world.queues["cordoned"] = Queue(name="cordoned", cordoned=True)
     for name, weight in (("zero", 0.0), ("negative", -1.0), ("nan", math.nan), ("inf", math.inf)):
-        world.queues[name] = Queue(name=name, weight=weight)
+        world.queues[name] = bad = Queue(name=name)
+        structs.force_setattr(bad, "weight", weight)  # as another program may have written it
     world.with_jobs(*[job(name, *SMALL, queue=name) for name in (*world.queues, "unknown")])
     assert placed(world) == {"good": "n1"}
     assert codes(world) == {
@@ -541,3 +545,23 @@ def test_classes_of_one_priority_are_told_apart_by_queue_order_only():
     world.with_jobs(jobs(40, *SMALL, prefix="a", queue="a"))
     world.with_jobs(jobs(40, *SMALL, prefix="b", queue="b", priority_class="spot"))
     assert by_queue(world) == {"a": 16, "b": 16}
+
+
+@pytest.mark.parametrize(
+    ("at", "given", "told"),
+    [
+        (0, JobDb(), r"pass its snapshot\(\)"),
+        (1, (), r"nodes is a NodeDb, got \(\)"),
+        (2, [Queue(name="q")], r"queues is a mapping of queues by name, got .*Queue"),
+        (3, None, "pool is a str, got None"),
+        (4, "default", "config is a SchedulingConfig, got 'default'"),
+        (5, None, "state is a RoundState, got None"),
+    ],
+)
+def test_an_argument_of_another_kind_is_named(at, given, told):
+    """A db in place of its snapshot above all; two that are swapped too."""
+    right = [JobDb().snapshot(), NodeDb(CONFIG), {}, POOL, CONFIG, RoundState(), 0]
+    run_round(*right)
+    right[at] = given
+    with pytest.raises(TypeError, match=told):
+        run_round(*right)

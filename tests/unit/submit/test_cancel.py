@@ -16,7 +16,7 @@ def test_a_job_without_a_run_is_cancelled(row) -> None:
     changes = cancel(["a"], DictReader([row]), now=9, reason="changed my mind")
     (after,) = changes.jobs
     assert (after.state, after.ended_at, after.reason) == (JobState.CANCELLED, 9, "changed my mind")
-    assert (after.eligible_at, after.retry_delay_ns) == (None, None)
+    assert (after.eligible_at, after.retry_delay) == (None, None)
     assert [(event.kind, event.run_id) for event in changes.events] == [(EventKind.CANCELLED, "")]
 
 
