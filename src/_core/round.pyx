@@ -898,6 +898,7 @@ cdef bint alike(Requirements one, Requirements other) except -1:
         one.priority_class == other.priority_class
         and (one.selector is other.selector or one.selector == other.selector)
         and (one.tolerations is other.tolerations or one.tolerations == other.tolerations)
+        and (one.rules is other.rules or one.rules == other.rules)
     )
 
 

@@ -23,6 +23,8 @@ cdef class Requirements:
     cdef readonly str priority_class
     cdef readonly tuple selector
     cdef readonly tuple tolerations
+    # (constraints, affinity, preferences, spread, scope, nodes); None when all are empty.
+    cdef tuple rules
     cdef Py_hash_t cached_hash
 
 

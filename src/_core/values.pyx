@@ -11,6 +11,8 @@ cimport cython
 from cpython.number cimport PyIndex_Check
 from libc.stdint cimport int64_t
 
+from pyresched.errors import InputError
+
 from pyresched._core.bits cimport whole
 from pyresched._core.resources cimport ResourceVector
 
@@ -86,6 +88,45 @@ cdef str text(object value, str field):
     return <str> value
 
 
+cdef tuple NO_RULES = ((), (), (), (), "", ())
+
+
+cdef tuple all_of(object value, str field, str kind):
+    """*value*, which a *field* takes only if it is a tuple of values of the type *kind*."""
+    for each in tuple_of(value, field):
+        if type(each).__name__ != kind:
+            raise TypeError(f"{field} is a tuple of {kind}, got {each!r}")
+    return <tuple> value
+
+
+cdef tuple all_once(object value, str field, str kind):
+    """The same, sorted and each once: for conditions that must all hold."""
+    return tuple(sorted(set(all_of(value, field, kind))))
+
+
+cdef tuple rules_of(object constraints, object affinity, object preferences, object spread,
+                    object scope, object nodes):
+    """What is asked beyond labels and taints, checked; None if that is nothing."""
+    if (constraints, affinity, preferences, spread, scope, nodes) == NO_RULES:
+        return None
+    for term in tuple_of(affinity, "affinity"):
+        for each in all_of(term, "a term of affinity", "Constraint"):
+            if each.distinct:
+                raise InputError(
+                    f"affinity: {each.operator} counts other jobs; put it under constraints"
+                )
+    for node_id in tuple_of(nodes, "nodes"):
+        text(node_id, "an id in nodes")
+    return (
+        all_once(constraints, "constraints", "Constraint"),
+        tuple(dict.fromkeys([tuple(sorted(set(term))) for term in <tuple> affinity])),
+        all_of(preferences, "preferences", "Preference"),
+        all_of(spread, "spread", "Spread"),
+        text(scope, "scope"),
+        tuple(sorted(set(<tuple> nodes))),
+    )
+
+
 @cython.final
 @cython.no_gc
 cdef class Requirements:
@@ -93,22 +134,72 @@ cdef class Requirements:
 
     `resources` is the request, `priority_class` the name of its class, `selector` sorted
     pairs of label and value that a node must carry, `tolerations` the taints it accepts.
-    Equality is the scheduling key.
+
+    A node must also meet all of `constraints`, and all of at least one of the terms of
+    `affinity`, if there are any; `nodes`, if not empty, are the only ones it may use. Of the
+    nodes that do, those come first that score most by `preferences`, then those that `spread`
+    asks for. Jobs bound with an equal `scope` count for `spread` and distinct constraints.
+
+    Equality is the scheduling key; `has_scheduling_key` is False if jobs with equal
+    requirements may still differ: distinct constraints, or nodes that are fixed.
     """
 
     def __init__(self, ResourceVector resources not None, str priority_class not None="default",
-                 *, selector=(), tuple tolerations not None=()):
+                 *, selector=(), tuple tolerations not None=(), constraints=(), affinity=(),
+                 preferences=(), spread=(), scope="", nodes=()):
         cdef Py_hash_t hash_
         pairs = selector.items() if hasattr(selector, "items") else selector
         wanted = tuple(sorted([(str(key), str(value)) for key, value in pairs]))
-        hash_ = hash((resources, priority_class, wanted, tolerations))
+        rules = rules_of(constraints, affinity, preferences, spread, scope, nodes)
+        if rules is None:
+            hash_ = hash((resources, priority_class, wanted, tolerations))
+        else:
+            hash_ = hash((resources, priority_class, wanted, tolerations, rules))
         if self.resources is not None:
             raise TypeError("requirements are made once")
         self.resources = resources
         self.priority_class = priority_class
         self.selector = wanted
         self.tolerations = tolerations
+        self.rules = rules
         self.cached_hash = hash_
+
+    @property
+    def constraints(self):
+        """Conditions that must all hold, sorted."""
+        return (self.rules or NO_RULES)[0]
+
+    @property
+    def affinity(self):
+        """Terms of conditions: all conditions of one term must hold. None: nothing is asked."""
+        return (self.rules or NO_RULES)[1]
+
+    @property
+    def preferences(self):
+        """What makes a node better or worse than others, as given."""
+        return (self.rules or NO_RULES)[2]
+
+    @property
+    def spread(self):
+        """Over which values of labels the jobs of the scope go."""
+        return (self.rules or NO_RULES)[3]
+
+    @property
+    def scope(self):
+        """Among which jobs spread and distinct constraints count."""
+        return (self.rules or NO_RULES)[4]
+
+    @property
+    def nodes(self):
+        """Ids of the nodes it must use one of, sorted; none: any."""
+        return (self.rules or NO_RULES)[5]
+
+    @property
+    def has_scheduling_key(self):
+        """Whether all jobs with equal requirements fit or fail alike."""
+        if self.rules is None:
+            return True
+        return not self.nodes and not any([each.distinct for each in self.constraints])
 
     def __hash__(self):
         return self.cached_hash
@@ -125,23 +216,32 @@ cdef class Requirements:
             and self.priority_class == that.priority_class
             and self.selector == that.selector
             and self.tolerations == that.tolerations
+            and self.rules == that.rules
         )
 
     def __repr__(self):
+        names = ("constraints", "affinity", "preferences", "spread", "scope", "nodes")
+        more = "".join([
+            f", {name}={value!r}" for name, value in zip(names, self.rules or NO_RULES) if value
+        ])
         return (
             f"Requirements({self.resources!r}, {self.priority_class!r}, "
-            f"selector={self.selector!r}, tolerations={self.tolerations!r})"
+            f"selector={self.selector!r}, tolerations={self.tolerations!r}{more})"
         )
 
     def __reduce__(self):
-        return requirements_of, (
-            self.resources, self.priority_class, self.selector, self.tolerations,
-        )
+        plain = (self.resources, self.priority_class, self.selector, self.tolerations)
+        return requirements_of, plain if self.rules is None else (*plain, *self.rules)
 
 
-def requirements_of(resources, priority_class, selector, tolerations):
+def requirements_of(resources, priority_class, selector, tolerations, constraints=(), affinity=(),
+                    preferences=(), spread=(), scope="", nodes=()):
     """For pickle."""
-    return Requirements(resources, priority_class, selector=selector, tolerations=tolerations)
+    return Requirements(
+        resources, priority_class, selector=selector, tolerations=tolerations,
+        constraints=constraints, affinity=affinity, preferences=preferences, spread=spread,
+        scope=scope, nodes=nodes,
+    )
 
 
 @cython.final

@@ -3,9 +3,8 @@ from enum import Enum, IntEnum
 from typing import final
 
 from pyresched._core.resources import ResourceVector
-from pyresched.model.ids import (
-    GangId,
-)
+from pyresched.model.constraints import Constraint, Preference, Spread
+from pyresched.model.ids import GangId, NodeId
 from pyresched.model.nodes import Toleration
 
 class JobState(IntEnum):
@@ -44,6 +43,12 @@ class Requirements:
         *,
         selector: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         tolerations: tuple[Toleration, ...] = (),
+        constraints: tuple[Constraint, ...] = (),
+        affinity: tuple[tuple[Constraint, ...], ...] = (),
+        preferences: tuple[Preference, ...] = (),
+        spread: tuple[Spread, ...] = (),
+        scope: str = "",
+        nodes: tuple[str, ...] = (),
     ) -> None: ...
     @property
     def resources(self) -> ResourceVector: ...
@@ -53,6 +58,20 @@ class Requirements:
     def selector(self) -> tuple[tuple[str, str], ...]: ...
     @property
     def tolerations(self) -> tuple[Toleration, ...]: ...
+    @property
+    def constraints(self) -> tuple[Constraint, ...]: ...
+    @property
+    def affinity(self) -> tuple[tuple[Constraint, ...], ...]: ...
+    @property
+    def preferences(self) -> tuple[Preference, ...]: ...
+    @property
+    def spread(self) -> tuple[Spread, ...]: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def nodes(self) -> tuple[NodeId, ...]: ...
+    @property
+    def has_scheduling_key(self) -> bool: ...
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[Callable[..., Requirements], tuple[object, ...]]: ...
@@ -75,4 +94,10 @@ def requirements_of(
     priority_class: str,
     selector: tuple[tuple[str, str], ...],
     tolerations: tuple[Toleration, ...],
+    constraints: tuple[Constraint, ...] = (),
+    affinity: tuple[tuple[Constraint, ...], ...] = (),
+    preferences: tuple[Preference, ...] = (),
+    spread: tuple[Spread, ...] = (),
+    scope: str = "",
+    nodes: tuple[str, ...] = (),
 ) -> Requirements: ...

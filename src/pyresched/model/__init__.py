@@ -3,6 +3,7 @@
 from pyresched._core import Gang, Job, JobState, Outcome, Requirements, ResourceVector, Run
 from pyresched.model.avoid import AvoidRank, avoided_nodes
 from pyresched.model.changes import Changes, Event, EventKind, RowKey
+from pyresched.model.constraints import Constraint, Operator, Preference, Spread
 from pyresched.model.drafts import Draft
 from pyresched.model.durations import format_duration, parse_duration
 from pyresched.model.ids import (
@@ -48,6 +49,7 @@ __all__ = [
     "NEXT",
     "AvoidRank",
     "Changes",
+    "Constraint",
     "Draft",
     "Duration",
     "Ends",
@@ -67,11 +69,13 @@ __all__ = [
     "Method",
     "Node",
     "NodeId",
+    "Operator",
     "Outcome",
     "Placement",
     "PoolName",
     "Preemption",
     "PreemptionCause",
+    "Preference",
     "PriorityClass",
     "Queue",
     "QueueName",
@@ -90,6 +94,7 @@ __all__ = [
     "RowKey",
     "Run",
     "RunId",
+    "Spread",
     "Taint",
     "TaintEffect",
     "Termination",

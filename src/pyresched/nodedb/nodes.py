@@ -78,7 +78,8 @@ class _Pool:
 
     def refresh_matching(self) -> None:
         """Labels or taints changed."""
-        self.table.matcher = Matching(self.nodes)
+        self.matching = Matching(self.nodes)
+        self.table.matcher = self.matching.legacy
         self.table.forget_masks()
 
 

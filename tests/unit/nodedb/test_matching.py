@@ -12,7 +12,7 @@ NO_SCHEDULE, NO_EXECUTE, PREFER = TaintEffect
 
 def masks(nodes, **asked):
     """(may, preferred) of each node as bits, in the order given."""
-    mask, preferred = Matching(nodes)(requirements(1, 1, **asked))
+    mask, preferred = Matching(nodes).legacy(requirements(1, 1, **asked))
     assert len(mask) % 64 == 0
     assert not any(mask[len(nodes) :])
     may = list(mask[: len(nodes)])
