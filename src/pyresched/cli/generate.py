@@ -1,7 +1,7 @@
 """`pyresched generate`: a log, and node failures to lay over it, from published models."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -20,6 +20,9 @@ from pyresched.simulator.workload import cores_of
 
 __all__ = ["generate"]
 
+_NODES: Final = "32x4"
+_NODE_MTBF: Final = "720h"
+
 
 def generate(
     out: Annotated[
@@ -30,7 +33,9 @@ def generate(
     ],
     jobs: Annotated[int, typer.Option(help="Jobs of the log.")] = 1000,
     seed: Annotated[int, typer.Option(help="Decides the log; 0 is a seed.")] = 0,
-    nodes: Annotated[str, typer.Option(help="Nodes and cores of each.")] = "32x4",
+    nodes: Annotated[
+        str | None, typer.Option(help="Nodes and cores of each. [default: 32x4]")
+    ] = None,
     procs: Annotated[
         int | None, typer.Option(help="Processors, instead of --nodes: so many nodes of one core.")
     ] = None,
@@ -49,8 +54,8 @@ def generate(
         Path | None, typer.Option(metavar="F.csv", help="Node failures to write as well.")
     ] = None,
     node_mtbf: Annotated[
-        str, typer.Option(help="Mean time between two failures of a node.")
-    ] = "720h",
+        str | None, typer.Option(help="Mean time between two failures of a node. [default: 720h]")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files.")] = False,
 ) -> None:
     """Make a workload log from the model of Lublin and Feitelson (2003), and node failures.
@@ -64,8 +69,10 @@ def generate(
 
     `pyresched generate made.swf.gz --failures-out failures.csv --node-mtbf 240h`
     """
+    if node_mtbf is not None and failures_out is None:
+        raise InputError("--node-mtbf: no failures are written; add --failures-out F.csv")
     count, cores = _machine(nodes, procs)
-    mean_s = duration(node_mtbf, option="--node-mtbf") / NANOS
+    mean_s = duration(node_mtbf or _NODE_MTBF, option="--node-mtbf") / NANOS
     made = GeneratedLog.of(
         WorkloadPlan(
             jobs=jobs,
@@ -93,10 +100,12 @@ def generate(
         print(f"{failures_out}: {len(losses.failures):,} failures")
 
 
-def _machine(nodes: str, procs: int | None) -> tuple[int, int]:
+def _machine(nodes: str | None, procs: int | None) -> tuple[int, int]:
     """How many nodes, and the cores of each."""
     if procs is not None:
+        if nodes is not None:
+            raise InputError(f"--procs {procs} and --nodes {nodes} are two machines; write one")
         return procs, 1
     config = SchedulingConfig()
-    shape = nodes_from_shape(nodes, config)
+    shape = nodes_from_shape(_NODES if nodes is None else nodes, config)
     return len(shape), cores_of(shape[0].total, config)

@@ -71,6 +71,9 @@ def read_mapping(path: str | Path, *, error: type[InputError] = InputError) -> d
         raise error(f"{path}: {reason}; name a file that can be read") from None
     except ValueError:  # a NUL in the name
         raise error(f"{str(path)!r}: not a file name; name a file that can be read") from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise error(f"{path}: line {line} has a NUL character; save it as plain text")
     try:
         top = syntax(text)
     except RecursionError:

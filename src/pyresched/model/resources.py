@@ -122,7 +122,11 @@ class ResourceSpec(Struct, frozen=True):
             raise InputError(f"{resource.name}: {written} is negative; write 0 or more")
         amount = rounding.whole(steps)
         if amount > _INT64_MAX:
-            raise InputError(f"{resource.name}: {written} is past what can be counted (2**63 - 1)")
+            most = _decimal_text(_INT64_MAX * parse_quantity(resource.unit))
+            raise InputError(
+                f"{resource.name}: {written} is past what can be counted; write at most {most} "
+                f"(2**63 - 1 times {resource.unit})"
+            )
         return amount
 
 

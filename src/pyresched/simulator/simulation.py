@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from pyresched.config import SchedulingConfig, load_config, load_nodes, nodes_from_shape
-from pyresched.errors import InputError
+from pyresched.errors import ConfigError, InputError
 from pyresched.model import NANOS, Duration, Node, Queue, QueueName
 from pyresched.report.records import (
     JobCounts,
@@ -20,6 +20,7 @@ from pyresched.report.records import (
     SimulationResult,
     Summary,
 )
+from pyresched.reschedule import Severity, problems
 from pyresched.simulator import metrics
 from pyresched.simulator.checks import Checks, breaches
 from pyresched.simulator.draws import checked_seed
@@ -93,7 +94,14 @@ def simulate(
 
 
 def _settings(path: str | Path | None) -> SchedulingConfig:
-    return SchedulingConfig() if path is None else load_config(path)
+    if path is None:
+        return SchedulingConfig()
+    config = load_config(path)
+    for job_type in config.reschedule:
+        for problem in problems(config.policy_for(job_type), min_delay=0):
+            if problem.severity is Severity.ERROR:
+                raise ConfigError(f"{path}: reschedule.{job_type}: {problem.sentence}")
+    return config
 
 
 def _cluster_given(

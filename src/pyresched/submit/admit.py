@@ -31,6 +31,7 @@ from pyresched.model import (
     UnschedulableReason,
     next_state,
 )
+from pyresched.reschedule import Severity, problems
 
 __all__ = ["Check", "admit", "validate"]
 
@@ -175,7 +176,7 @@ def _job_faults(
     for job in jobs:
         if job.state is not JobState.QUEUED or job.runs:
             yield Fault(f"job {job.id!r}", "is not new; submit it queued and without runs")
-        alike = (job.queue, job.requirements, job.pools, job.job_type)
+        alike = (job.queue, job.requirements, job.pools, job.job_type, job.policy)
         if alike in good:
             continue
         faults = list(_kind_faults(job, queues, config))
@@ -188,7 +189,7 @@ def _job_faults(
 def _kind_faults(
     job: Job, queues: Mapping[QueueName, Queue], config: SchedulingConfig
 ) -> Iterator[Fault]:
-    """What is wrong with queue, pools, class, type or amounts of a job."""
+    """What is wrong with queue, pools, class, type, policy or amounts of a job."""
     path = f"job {job.id!r}"
     queue = queues.get(job.queue)
     if queue is None and not config.create_queues:
@@ -201,6 +202,10 @@ def _kind_faults(
     for pool in job.pools:
         yield from _asked(f"{path}: pools", config.pool, pool)
     yield from _asked(f"{path}: job_type", config.policy_for, job.job_type)
+    # How soon a run may be tried again at the least is for those who write policies to say.
+    for problem in problems(job.policy, min_delay=0):
+        if problem.severity is Severity.ERROR:
+            yield Fault(f"{path}: policy", problem.sentence)
     yield from _asked(
         f"{path}: priority_class", config.priority_class, job.requirements.priority_class
     )

@@ -99,6 +99,26 @@ BAD = {
         ["none stands alone"],
     ),
     "nodes twice": (["log.swf", "--nodes", "2x4", "--node-file", "nodes.toml"], ["not both"]),
+    "node file without nodes": (
+        ["log.swf", "--node-file", "nodes.toml"],
+        ["nodes.toml: 'nodes' is missing; write a list"],
+    ),
+    "more than can be counted": (
+        ["log.swf", "--node-file", "vast.json"],
+        ["vast.json: nodes[0].resources: cpu: 1e16", "write at most 9223372036854775.807 "],
+    ),
+    "NUL in a config": (
+        ["log.swf", "--nodes", "2x4", "--config", "nul.toml"],
+        ["nul.toml: line 2 has a NUL character; save it as plain text"],
+    ),
+    "policy in a config": (
+        ["log.swf", "--nodes", "2x4", "--config", "policy.toml"],
+        ["policy.toml: reschedule.batch: 100 attempts need an interval of", "yours is 1m"],
+    ),
+    "negative down time": (
+        ["log.swf", "--nodes", "2x4", "--failures", "down.csv"],
+        ["down.csv: none of its 1 failures can be used (line 2: Down Time is '-60', not minutes"],
+    ),
     "no header": (["log.swf"], ["log.swf", "MaxNodes"]),
     "missing node file": (["log.swf", "--node-file", "none.toml"], ["none.toml"]),
     "negative seed": (["log.swf", "--nodes", "2x4", "--seed", "-1"], ["seed -1"]),
@@ -134,6 +154,12 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     (tmp_path / "far.toml").write_text(f"max_queue_lookback = {2**63 - 1}\n")
     (tmp_path / "odd.swf").write_text(f"; MaxNodes: {'9' * 5000}\n" + log.read_text())
     (tmp_path / "nodes.toml").write_text("")
+    (tmp_path / "policy.toml").write_text('[reschedule.batch]\nattempts = 100\ninterval = "1m"\n')
+    (tmp_path / "nul.toml").write_text("max_queue_lookback = 3\n\0\n")
+    (tmp_path / "vast.json").write_text('{"nodes": [{"id": "a", "resources": {"cpu": "1e16"}}]}')
+    (tmp_path / "down.csv").write_text(
+        "nodenumz,Prob Started,Prob Fixed,Down Time\n0,1/1/2000 9:00,1/1/2000 10:00,-60\n"
+    )
     before = sorted(tmp_path.rglob("*"))
     arguments, parts = BAD[name]
     if "--out" not in arguments:
@@ -193,8 +219,9 @@ def test_an_existing_folder_is_replaced_by_force(run: Run, log: Path, tmp_path: 
 def test_generate_writes_a_log_and_failures_that_simulate_takes(run: Run, tmp_path: Path) -> None:
     """The log's header says how many nodes there are."""
     log, failures = tmp_path / "made.swf.gz", tmp_path / "failures.csv"
-    options = ("--jobs", 40, "--nodes", "4x4", "--node-mtbf", "48h", "--load", 0.8)
-    code, out, _ = run("generate", log, *options, "--failures-out", failures)
+    options = ("--jobs", 40, "--nodes", "4x4", "--load", 0.8)
+    losses = ("--failures-out", failures, "--node-mtbf", "48h")
+    code, out, _ = run("generate", log, *options, *losses)
     assert code == 0
     assert "40 jobs" in out
     first = log.read_bytes()
@@ -216,7 +243,9 @@ def test_generate_writes_a_log_and_failures_that_simulate_takes(run: Run, tmp_pa
         (["--failure-share", "2"], "failure share 2"),
         (["--load", "nan"], "load nan"),
         (["--seed", "-1"], "seed -1"),
-        (["--node-mtbf", "1s"], "60 s or more"),
+        (["--node-mtbf", "1s", "--failures-out", "f.csv"], "60 s or more"),
+        (["--node-mtbf", "48h"], "--node-mtbf: no failures are written; add --failures-out"),
+        (["--procs", "4", "--nodes", "2x2"], "--procs 4 and --nodes 2x2 are two machines"),
         (["--failures-out", "made.swf"], "named twice"),
     ],
 )

@@ -9,6 +9,7 @@ from kit.readers import DictReader
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.errors import DuplicateId, InputError
 from pyresched.model import (
+    NANOS,
     Changes,
     EventKind,
     Gang,
@@ -138,6 +139,14 @@ def test_an_unknown_queue_is_made_once_or_refused() -> None:
         (job("a", job_type="cron"), "job 'a': job_type: unknown job type 'cron'"),
         (job("a", 1, 2, 3), "job 'a': resources: 3 amounts; give 2: cpu, memory"),
         (job("a", 1000, -1), "job 'a': resources: an amount is negative"),
+        (
+            job("a", policy=ReschedulePolicy(unlimited=True, delay_function="linear")),
+            "job 'a': policy: delay_function 'linear' is unknown",
+        ),
+        (
+            job("a", policy=ReschedulePolicy(attempts=9, interval=8 * NANOS, delay=NANOS)),
+            "job 'a': policy: interval is 8s; write at least 15s",
+        ),
     ],
 )
 def test_a_job_that_cannot_be_used_is_refused_by_name_and_field(new: Job, says: str) -> None:
@@ -146,6 +155,14 @@ def test_a_job_that_cannot_be_used_is_refused_by_name_and_field(new: Job, says: 
         admitted(job("good"), new, queues=[Queue(name="closed", cordoned=True)])
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_policy_may_be_as_quick_as_its_author_likes() -> None:
+    """A program with processes of its own need not wait a second; nobody goes back in time."""
+    quick = ReschedulePolicy(attempts=2, interval=3600 * NANOS, delay=NANOS // 100)
+    assert admitted(job("a", policy=quick)).jobs[0].policy == quick
+    with pytest.raises(InputError, match="policy: delay is -1s; write at least 0s"):
+        admitted(job("a", policy=ReschedulePolicy(unlimited=True, delay=-NANOS)))
 
 
 def test_every_fault_is_counted() -> None:
@@ -190,7 +207,7 @@ def test_a_gang_that_comes_in_parts_is_checked_when_it_is_whole() -> None:
         {"gang": Gang("g", 2, "rack")},
         {"requirements": job("x", priority_class="best-effort").requirements},
         {"job_type": "service"},
-        {"policy": ReschedulePolicy(attempts=9)},
+        {"policy": ReschedulePolicy(attempts=9, interval=2**50)},
     ],
 )
 def test_members_of_a_gang_must_agree(change) -> None:

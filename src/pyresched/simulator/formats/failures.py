@@ -24,6 +24,7 @@ __all__ = ["FailureLog", "NodeFailure", "outages", "parse_failures", "read_failu
 NODE: Final = "nodenumz"  # counts from 0; its neighbour nodenum may count from 1
 STARTED: Final = "Prob Started"
 FIXED: Final = "Prob Fixed"
+DOWN: Final = "Down Time"
 TIME_FORMAT: Final = "%m/%d/%Y %H:%M"
 _MOST_NODES: Final = 10_000_000
 
@@ -75,6 +76,7 @@ def parse_failures(lines: Iterable[str], *, name: str) -> FailureLog:
                 f"write the columns {NODE}, {STARTED} and {FIXED}"
             )
     at = tuple(columns.index(wanted) for wanted in (NODE, STARTED, FIXED))
+    down_at = columns.index(DOWN) if DOWN in columns else None
     found: list[tuple[datetime, datetime, int]] = []
     skipped: list[SkippedLine] = []
     read = 0
@@ -83,7 +85,7 @@ def parse_failures(lines: Iterable[str], *, name: str) -> FailureLog:
             continue
         read += 1
         try:
-            found.append(_failure(row, at))
+            found.append(_failure(row, at, down_at))
         except _Unusable as reason:
             skipped.append(SkippedLine(file=name, number=number, reason=str(reason)))
     if read and not found:
@@ -136,7 +138,9 @@ def _csv_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]
         raise InputError(f"{name}: line {reader.line_num}: {broken}; write plain CSV") from broken
 
 
-def _failure(row: list[str], at: tuple[int, ...]) -> tuple[datetime, datetime, int]:
+def _failure(
+    row: list[str], at: tuple[int, ...], down_at: int | None
+) -> tuple[datetime, datetime, int]:
     if len(row) <= max(at):
         raise _Unusable(f"has {len(row)} columns instead of at least {max(at) + 1}")
     node, started, fixed = (row[column].strip() for column in at)
@@ -145,6 +149,9 @@ def _failure(row: list[str], at: tuple[int, ...]) -> tuple[datetime, datetime, i
     start, end = _time(started, STARTED), _time(fixed, FIXED)
     if end < start:
         raise _Unusable(f"{FIXED} ({fixed}) is before {STARTED} ({started})")
+    down = row[down_at].strip() if down_at is not None and down_at < len(row) else ""
+    if down.startswith("-"):  # the times say how long; but they cannot be right if this is so
+        raise _Unusable(f"{DOWN} is {shown(down)}, not minutes from 0 on")
     return start, end, int(node)
 
 
