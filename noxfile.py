@@ -21,6 +21,7 @@ nox.options.sessions = [
 ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 CMAKE_FILES = ("CMakeLists.txt", "src/_core/CMakeLists.txt")
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NATIVE_TESTS = (
     "tests/native",
     "tests/unit/_core",
@@ -81,16 +82,17 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Strict types of the package and of users' code: tests/typing, examples, the README."""
+    """Strict types of the package and of users' code: tests/typing, examples, blocks of README and docs."""
     install_group(session, "types")
     install_wheel(session)
     session.run("mypy")
-    blocks = re.findall(
-        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
-    )
-    shown = Path(session.create_tmp()) / "readme.py"
-    shown.write_text("\n".join(blocks))
-    session.run("mypy", str(shown))
+    shown = Path(session.create_tmp())
+    for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))):
+        blocks = PYTHON_BLOCK.findall(page.read_text(encoding="utf-8"))
+        if blocks:
+            source = shown / f"{page.stem.lower()}_page.py"
+            source.write_text("\n".join(blocks), encoding="utf-8")
+            session.run("mypy", str(source))
 
 
 @nox.session

@@ -17,6 +17,10 @@ from pyresched._core.bits cimport whole
 from pyresched._core.resources cimport ResourceVector
 
 
+cdef extern from "Python.h":
+    int64_t PyLong_AsLongLongAndOverflow(object value, int *overflow) except? -1
+
+
 class JobState(IntEnum):
     """Where a job stands. Legal moves between states: `pyresched.model.states.NEXT`."""
 
@@ -61,7 +65,13 @@ class LastReschedule(Enum):
 
 cdef int64_t whole_in(object value, str field) except? -1:
     """*value*, which a *field* takes only if it is a whole number, as an int64."""
-    if type(value) is not int and not PyIndex_Check(value):
+    cdef int64_t number
+    cdef int overflow = 0
+    if type(value) is int:  # without the price of a `try`
+        number = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if not overflow:
+            return number
+    elif not PyIndex_Check(value):
         raise TypeError(f"{field} is a whole number, got {value!r}")
     try:
         return whole(value)

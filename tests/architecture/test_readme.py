@@ -1,4 +1,4 @@
-"""What the README promises: two commands, and Python that runs as it stands."""
+"""What README and docs promise: two commands, and Python that runs as it stands."""
 
 import re
 import subprocess
@@ -9,7 +9,11 @@ import pytest
 from kit.repository import ROOT
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-BLOCKS = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+PAGES = {
+    str(page.relative_to(ROOT)): BLOCK.findall(page.read_text(encoding="utf-8"))
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
+BLOCKS = [(page, n) for page, blocks in PAGES.items() for n in range(len(blocks))]
 
 
 def test_the_readme_shows_both_commands():
@@ -19,15 +23,16 @@ def test_the_readme_shows_both_commands():
     assert "make test" in text
 
 
-def test_the_readme_has_python():
+@pytest.mark.parametrize("page", ["README.md", "docs/mvcc.md", "docs/threads.md"])
+def test_the_page_has_python(page):
     """Nothing found is a failure, not a pass."""
-    assert BLOCKS
+    assert PAGES[page]
 
 
-@pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_a_block_of_the_readme_runs(number, tmp_path):
+@pytest.mark.parametrize(("page", "number"), BLOCKS)
+def test_a_block_of_a_page_runs(page, number, tmp_path):
     """After those before it, in a process and a folder of its own, with warnings as errors."""
-    source = "\n".join(BLOCKS[: number + 1])
+    source = "\n".join(PAGES[page][: number + 1])
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", source],
         cwd=tmp_path,
