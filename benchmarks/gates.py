@@ -1,13 +1,14 @@
-"""What the indices and the job db must reach, beside their rivals: measures, prints, judges.
+"""What the indices and both dbs must reach, beside their rivals: measures, prints, judges.
 
     python benchmarks/gates.py                   a million ids and jobs; half an hour
-    python benchmarks/gates.py --quick           what CI runs: smaller, within two minutes
+    python benchmarks/gates.py --quick           what CI runs: smaller, within four minutes
     python benchmarks/gates.py --only get_many   what matches a pattern
     python benchmarks/gates.py --json FILE       the figures as JSON besides
 
 Everything is asked through what users import. Ratios of one run, ours and the rival taking
 turns on fresh input, judged with the garbage collector off and shown with it on. 1 if a gate
-is missed, 2 for arguments that cannot be used. `ratios.py` judges the pytest benchmarks.
+is missed or two place the same job differently, 2 for arguments that cannot be used and where a
+C++ compiler is missing. `ratios.py` judges the pytest benchmarks.
 """
 
 import argparse
@@ -23,17 +24,22 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
+from measures.cluster import Mismatch
+from measures.holding import Gangs, Holding
 from measures.idmaps import IdMaps
 from measures.jobdbs import GangDbs, JobDbs, JobLoads
 from measures.memory import Memory
 from measures.orders import Orders
+from measures.placing import Placing, PlacingElsewhere
 from measures.readers import Readers
 from measures.table import Gate, Sense, amount, as_json, failed, rows, show
 from measures.timing import REPETITIONS, Reading, Task
+from rivals.ordered_walk import NoCompiler
 
 MILLION = 1_000_000
 WIDTH = 160  # where the output is no terminal
 US = 1e-6
+MS = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,12 @@ class Scale:
     changes: int  # a turn
     commits: int  # beside a snapshot that stays
     asked: int  # jobs that a reader asks for in one call
+    placed: int  # jobs of the placement lines
+    nodes: int  # on which they are placed
+    many_nodes: int
+    held_nodes: int  # with 32 jobs on each
+    gang_nodes: int  # with 32 cores
+    full_nodes: tuple[int, ...]  # nearly
     repetitions: int = REPETITIONS
 
 
@@ -60,6 +72,12 @@ FULL = Scale(
     changes=1_000,
     commits=10_000,
     asked=2 * MILLION,
+    placed=MILLION,
+    nodes=10_000,
+    many_nodes=100_000,
+    held_nodes=10_000,
+    gang_nodes=1_000,
+    full_nodes=(1_000, 10_000),
 )
 QUICK = Scale(
     name="quick",
@@ -70,6 +88,12 @@ QUICK = Scale(
     changes=1_000,
     commits=10_000,
     asked=500_000,
+    placed=100_000,
+    nodes=10_000,
+    many_nodes=100_000,
+    held_nodes=2_000,
+    gang_nodes=1_000,
+    full_nodes=(1_000, 10_000),
 )
 
 Sizes = tuple[tuple[int, float, float], ...]
@@ -166,6 +190,37 @@ JOB_GATES = (
         at=MILLION,
     ),
 )
+_most = partial(Gate, sense=Sense.MOST)
+_itself = partial(Gate, sense=Sense.FLAT)
+NODE_GATES = (
+    Gate(kind="placement of 50 shapes", rival="ordered walk", gate=15, goal=40),
+    Gate(kind="placement of 50 shapes", rival="SortedList", gate=50, goal=100),
+    Gate(kind="placement of 50 shapes", rival="numpy", gate=200, goal=500),
+    _most(kind="placement of 50 shapes", rival="ordered walk", gate=1 * US, goal=0.3 * US),
+    _itself(kind="placement on many nodes", rival="on fewer", gate=3, goal=1.8),
+    _itself(kind="placement, 8 levels in use", rival="1 level", gate=8, goal=5),
+    _itself(kind="placement, 50 levels in use", rival="1 level", gate=40, goal=20),
+    _itself(kind="placement, 49 levels not in use", rival="1 level", gate=1.3, goal=1.05),
+    _itself(kind="placement, cores against memory", rival="balanced", gate=3, goal=1.5),
+    _itself(kind="placement, each short of another", rival="balanced", gate=3, goal=1.5),
+    Gate(kind="fork, and one placement", rival="anew", gate=20, goal=100),
+    Gate(kind="alike jobs in a batch", rival="one by one", gate=5, goal=10),
+    _most(
+        kind="gang of one-core jobs, taken back",
+        rival="ordered walk",
+        gate=60 * MS,
+        goal=20 * MS,
+        at=32_000,
+    ),
+    _most(
+        kind="as many jobs as nearly full nodes",
+        rival="ordered walk",
+        gate=150 * MS,
+        goal=30 * MS,
+        at=10_000,
+    ),
+    _most(kind="build with jobs bound", rival="one by one", gate=1, goal=0.3, at=320_000),
+)
 WIDE = (
     Gate(kind="bulk load of ids", rival="immutables", gate=2, goal=5),
     Gate(kind="bulk load of ids", rival="rpds", gate=1.5, goal=4.5),
@@ -176,7 +231,7 @@ WIDE = (
     _small(kind="memory a job, no runs yet", gate=450, goal=200, at=None),
     _small(kind="memory a job, one run and a tracker", gate=900, goal=400, at=None),
 )
-GATES = (*INDEX_GATES, *JOB_GATES, *WIDE)
+GATES = (*INDEX_GATES, *JOB_GATES, *NODE_GATES, *WIDE)
 
 
 def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
@@ -196,6 +251,10 @@ def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
     yield partial(GangDbs, scale.jobs)
     yield partial(Readers, scale.jobs, asked=scale.asked)
     yield partial(Memory, scale.jobs, commits=scale.commits)
+    yield partial(Placing, scale.nodes, scale.placed)
+    yield partial(PlacingElsewhere, scale.nodes, scale.placed, many=scale.many_nodes)
+    yield partial(Holding, scale.held_nodes)
+    yield partial(Gangs, scale.gang_nodes, full=scale.full_nodes, alike=scale.nodes)
 
 
 def measured(
@@ -242,7 +301,7 @@ def name_of(task: Task) -> str:
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     """What was asked for. Exits with 2 when it cannot be."""
-    parser = Parser(prog="gates.py", description="Gates of the indices and the job db.")
+    parser = Parser(prog="gates.py", description="Gates of the indices and both dbs.")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, as CI runs it")
     parser.add_argument("--only", metavar="PATTERN", help="lines whose name matches (a regex)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the figures here too")
@@ -271,18 +330,22 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(given: Sequence[str] | None = None, *, gates: Sequence[Gate] = GATES) -> int:
-    """Measure, print, judge: 1 if a gate is missed, else 0."""
+    """Measure, print, judge: 1 if a gate is missed or answers differ, else 0; 2: no compiler."""
     chosen = arguments(given)
     scale: Scale = chosen.scale
     gates = [each.slackened(chosen.slack) for each in gates]
     # Checks at each commit are for tests; here and in the processes that are started they are off.
     os.environ.pop("PYRESCHED_CHECK", None)
-    tasks, readings = measured(
-        scale,
-        lambda task: bool(chosen.pattern.search(name_of(task))),
-        gates,
-        lambda line: print(line, file=sys.stderr, flush=True),
-    )
+    try:
+        tasks, readings = measured(
+            scale,
+            lambda task: bool(chosen.pattern.search(name_of(task))),
+            gates,
+            lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except (Mismatch, NoCompiler) as error:
+        print(f"gates.py: {error}", file=sys.stderr)
+        return 1 if isinstance(error, Mismatch) else 2
     table = rows(tasks, readings, gates, whole=chosen.only is None)
     print(title_of(scale))
     show(table, Console(width=max(Console().width, WIDTH)))
@@ -298,7 +361,8 @@ def title_of(scale: Scale) -> str:
     """What the table is of."""
     judged = "" if scale is FULL else "; gates of a million are wider or not judged"
     return (
-        f"{scale.name}: {scale.jobs:,} jobs, up to {scale.ids[-1]:,} ids, medians of"
+        f"{scale.name}: {scale.jobs:,} jobs, up to {scale.ids[-1]:,} ids, {scale.placed:,} placed on"
+        f" {scale.nodes:,} nodes, medians of"
         f" {scale.repetitions} turns{judged}"
     )
 

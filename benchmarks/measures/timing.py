@@ -100,11 +100,15 @@ def timed(
     size: int,
     contenders: Mapping[str, Contender],
     *,
-    per: float = 1,
+    per: float | Mapping[str, float] = 1,
     warm: bool = True,
 ) -> Task:
-    """A task of which `ours` and each rival do *per* operations a turn; *warm* as in `medians`."""
+    """A task of which `ours` and each rival do *per* operations a turn; *warm* as in `medians`.
+
+    A rival that takes too long may do fewer: then *per* says how many each does.
+    """
     rivals = tuple(name for name in contenders if name != "ours")
+    each = per if isinstance(per, Mapping) else dict.fromkeys(contenders, per)
 
     def measure(repetitions: int) -> list[Reading]:
         off = medians(contenders, repetitions=repetitions, collecting=False, warm=warm)
@@ -114,10 +118,10 @@ def timed(
                 kind=kind,
                 size=size,
                 rival=rival,
-                ours=off["ours"] / per,
-                theirs=off[rival] / per,
-                ours_collecting=on["ours"] / per,
-                theirs_collecting=on[rival] / per,
+                ours=off["ours"] / each["ours"],
+                theirs=off[rival] / each[rival],
+                ours_collecting=on["ours"] / each["ours"],
+                theirs_collecting=on[rival] / each[rival],
             )
             for rival in rivals
         ]

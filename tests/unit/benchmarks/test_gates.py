@@ -21,6 +21,12 @@ TINY = gates.Scale(
     changes=50,
     commits=20,
     asked=2_000,
+    placed=500,
+    nodes=50,
+    many_nodes=80,
+    held_nodes=5,
+    gang_nodes=3,
+    full_nodes=(4,),
     repetitions=1,
 )
 GATE = Gate(kind="get", rival="dict", gate=2, goal=4)
