@@ -1,7 +1,7 @@
 # cython: language_level=3
 from pyresched._core.hamt cimport Hamt, Maps
 from pyresched._core.ids cimport IdColumn
-from pyresched._core.indexbase cimport Index, Reader
+from pyresched._core.indexbase cimport Index, IndexReader
 
 
 cdef class IdIndex(Index):
@@ -10,7 +10,7 @@ cdef class IdIndex(Index):
     cdef Hamt published
 
 
-cdef class IdReader(Reader):
+cdef class IdReader(IndexReader):
     cdef IdIndex index
     cdef Hamt map
 

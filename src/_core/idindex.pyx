@@ -30,7 +30,7 @@ from pyresched._core.ids cimport (
     MAX_ID_BYTES, NOWHERE, Column, Entry, IdColumn, Key, born, entry_at, read_bytes, read_key,
     retire_slot, return_slots, room_for_return, slot_id, sort_slots, take_slot,
 )
-from pyresched._core.indexbase cimport Index, Reader
+from pyresched._core.indexbase cimport Index, IndexReader
 from pyresched._core.versions cimport (
     EDIT_OPEN, EditLog, Meter, allocation_fails, make_room, owns,
 )
@@ -366,7 +366,7 @@ cdef list sorted_ids(IdIndex index, uint32_t *slots, size_t count):
 
 
 @cython.no_gc
-cdef class IdReader(Reader):
+cdef class IdReader(IndexReader):
     """What a snapshot and a transaction have in common: the reads."""
 
     def get(self, id, default=None):

@@ -11,7 +11,7 @@ cdef class Index:
     cdef int begin_step(self) except -1
 
 
-cdef class Reader:
+cdef class IndexReader:
     cdef Index home
     cdef Pin *pin          # of a snapshot
     cdef Edit edit         # of a transaction

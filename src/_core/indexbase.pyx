@@ -49,7 +49,7 @@ cdef class Index:
 
 
 @cython.no_gc
-cdef class Reader:
+cdef class IndexReader:
     """A snapshot or a transaction of an index."""
 
     def __cinit__(self):

@@ -1,5 +1,5 @@
 # cython: language_level=3
-from pyresched._core.indexbase cimport Index, Reader
+from pyresched._core.indexbase cimport Index, IndexReader
 from pyresched._core.ordered cimport Tree, Trees
 
 
@@ -9,7 +9,7 @@ cdef class OrderedIndex(Index):
     cdef readonly int width
 
 
-cdef class OrderedReader(Reader):
+cdef class OrderedReader(IndexReader):
     cdef OrderedIndex index
     cdef Tree tree
 

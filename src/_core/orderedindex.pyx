@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc
 
 from pyresched._core.bits cimport whole
 from pyresched._core.collector cimport pause, resume
-from pyresched._core.indexbase cimport Index, Reader
+from pyresched._core.indexbase cimport Index, IndexReader
 from pyresched._core.ordered cimport (
     Cursor, Item, Tree, cursor_first, cursor_next, cursor_seek, items_ascend, tree_build,
     tree_diff, tree_find, tree_first, tree_free, tree_last, tree_pop, tree_put, tree_remove,
@@ -183,7 +183,7 @@ cdef OrderedIterator walk(OrderedSnapshot snapshot, object start, int what):
 
 
 @cython.no_gc
-cdef class OrderedReader(Reader):
+cdef class OrderedReader(IndexReader):
     """What a snapshot and a transaction have in common: the reads."""
 
     def get(self, key, default=None):

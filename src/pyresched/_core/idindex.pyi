@@ -4,7 +4,7 @@ from typing import Self, TypeVar, final, overload
 
 from typing_extensions import Buffer, disjoint_base
 
-from pyresched._core.indexbase import Index, Reader
+from pyresched._core.indexbase import Index, IndexReader
 
 _T = TypeVar("_T")
 
@@ -14,7 +14,7 @@ class IdIterator:
     def __next__(self) -> str | tuple[str, int]: ...
 
 @disjoint_base
-class IdReader(Reader):
+class IdReader(IndexReader):
     @overload
     def get(self, id: str, default: None = None) -> int | None: ...
     @overload

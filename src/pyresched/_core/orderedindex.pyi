@@ -4,7 +4,7 @@ from typing import Self, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer, disjoint_base
 
-from pyresched._core.indexbase import Index, Reader
+from pyresched._core.indexbase import Index, IndexReader
 
 _T = TypeVar("_T")
 
@@ -16,7 +16,7 @@ class OrderedIterator:
     def __next__(self) -> _OrderKey | tuple[_OrderKey, int] | int: ...
 
 @disjoint_base
-class OrderedReader(Reader):
+class OrderedReader(IndexReader):
     @overload
     def get(self, key: _OrderKey, default: None = None) -> int | None: ...
     @overload

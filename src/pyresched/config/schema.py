@@ -53,12 +53,12 @@ class PoolConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """All that an operator sets. `SchedulingConfig()` works as it stands.
 
-    Raises ConfigError for values that cannot be used. `fairness_resources` are multipliers by
-    resource name (a resource left out does not count; none written: each counts once);
-    `max_queue_lookback` 0 means no limit; `lease_duration` None means that a lease lasts until
-    its run ends, else it is in ns; `reschedule` replaces fields of the default policy of a
-    job type; a submit to an unknown queue makes it, with weight 1, unless `create_queues` is
-    false.
+    Raises ConfigError for values that cannot be used, TypeError for parts of another kind.
+    `fairness_resources` are multipliers by resource name (a resource left out does not count;
+    none written: each counts once); `max_queue_lookback` 0 means no limit; `lease_duration` None
+    means that a lease lasts until its run ends, else it is in ns; `reschedule` replaces fields of
+    the default policy of a job type; a submit to an unknown queue makes it, with weight 1, unless
+    `create_queues` is false.
     """
 
     resources: tuple[Resource, ...] = (Resource("cpu", "1m"), Resource("memory", "1Mi"))
@@ -77,6 +77,7 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     create_queues: bool = True
 
     def __post_init__(self) -> None:
+        _refuse_other_kinds(self)
         if faults := list(_faults(self)):
             raise refuse(faults, source="", error=ConfigError)
         if not self.fairness_resources:
@@ -167,6 +168,19 @@ def config_from(written: Mapping[str, Any], *, source: str = "") -> SchedulingCo
         hidden=_HIDDEN,
         checks={Queue: _queue_faults},
     )
+
+
+def _refuse_other_kinds(config: SchedulingConfig) -> None:
+    """Raise TypeError for a part that is none: a name, say, in place of what has that name."""
+    for field, kind in (
+        ("resources", Resource),
+        ("priority_classes", PriorityClass),
+        ("pools", PoolConfig),
+        ("queues", Queue),
+    ):
+        for i, part in enumerate(getattr(config, field)):
+            if not isinstance(part, kind):
+                raise TypeError(f"{field}[{i}] is a {kind.__name__}, got {part!r}")
 
 
 def _faults(config: SchedulingConfig) -> Iterator[Fault]:

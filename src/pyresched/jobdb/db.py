@@ -6,9 +6,9 @@ each commit when `PYRESCHED_CHECK=all`.
 
 import os
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pyresched._core import JobStore, Reader, Snapshot
+from pyresched._core import JobStore, Reader, Snapshot, Txn
 from pyresched.config import SchedulingConfig
 from pyresched.jobdb.check import breaches
 from pyresched.jobdb.merge import DryRun
@@ -64,6 +64,16 @@ class JobDb(JobStore):
             return "<JobDb that was never made>"
         shown = repr(self.snapshot()).partition(" ")[2]
         return f"<{type(self).__name__} {shown}"
+
+    if not TYPE_CHECKING:  # for which a name that is missing is an error anyway
+
+        def __getattr__(self, name: str) -> object:
+            if not hasattr(Txn, name):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(
+                f"a db has no {name!r}: its snapshot() is read, a transaction of its write() is "
+                "read and written"
+            )
 
     def dry_run(self) -> DryRun:
         """Changes tried over the current version: any number at a time, beside a writer too.

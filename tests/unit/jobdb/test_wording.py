@@ -167,6 +167,24 @@ WRONG: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         TypeError,
         "order is an Order, got 'market'",
     ),
+    "a part of a config": (
+        lambda: SchedulingConfig(resources=("cpu",)),  # type: ignore[arg-type]
+        TypeError,
+        "resources[0] is a Resource, got 'cpu'",
+    ),
+    "a read of a db": (
+        lambda: JobDb().get("a"),  # type: ignore[attr-defined]
+        AttributeError,
+        (
+            "a db has no 'get': its snapshot() is read, a transaction of its write() is read and "
+            "written"
+        ),
+    ),
+    "what nobody has": (
+        lambda: JobDb().nothing,  # type: ignore[attr-defined]
+        AttributeError,
+        "'JobDb' object has no attribute 'nothing'",
+    ),
     "a db to check": (
         lambda: JobDb().check(JobDb()),  # type: ignore[arg-type]
         TypeError,
