@@ -2,18 +2,24 @@
 
 from typing import assert_type
 
-from pyresched.config import SchedulingConfig
+from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.jobdb import Snapshot, Txn
 from pyresched.model import (
     JobId,
     JobState,
+    Node,
+    NodeId,
     Placement,
     PoolName,
+    Queue,
+    QueueName,
     ResourceVector,
     UnschedulableReason,
     next_state,
 )
 from pyresched.nodedb import NodeDb
+from pyresched.outcomes import Report, ReportKind
+from pyresched.scheduler import Scheduler
 from pyresched.scheduling import RoundState, run_round, unplaceable
 
 
@@ -33,6 +39,23 @@ def ids() -> None:
     """A bare string is not an id."""
     job: JobId = "j1"  # type: ignore[assignment]
     assert_type(job, JobId)
+
+
+def plain_names(scheduler: Scheduler, total: ResourceVector, snapshot: Snapshot) -> None:
+    """Who makes something of an id, or asks for it, need not wrap it; what comes back is one."""
+    assert_type(Queue(name="a").name, QueueName)
+    assert_type(Node(id="n", total=total, pool="p").id, NodeId)
+    assert_type(PoolConfig(name="p").name, PoolName)
+    report = Report(run_id="r", job_id="j", kind=ReportKind.RUNNING, at=0)
+    assert_type(report.job_id, JobId)
+    scheduler.cancel(["j"], 0)
+    scheduler.lose_nodes(["n"], 0)
+    assert_type([job.id for job in snapshot.queued("a", "p")], list[JobId])
+    config, nodes = scheduler.config, scheduler.nodes
+    by_text = {"a": Queue(name="a")}
+    result, _ = run_round(snapshot, nodes, by_text, "p", config, RoundState(), 0)
+    run_round(snapshot, nodes, scheduler.queues, "p", config, RoundState(), 0)
+    assert_type(result.refused["j"], UnschedulableReason)
 
 
 def a_round(snapshot: Snapshot, dry: Txn, nodes: NodeDb, config: SchedulingConfig) -> None:
