@@ -20,7 +20,7 @@ from pyresched.model.ids import (
 from pyresched.model.nodes import Intake, Node, Taint, TaintEffect, Toleration
 from pyresched.model.queues import PriorityClass, Queue
 from pyresched.model.readers import JobReader
-from pyresched.model.reasons import Ends, ReasonCode, UnschedulableReason
+from pyresched.model.reasons import Ends, Exclusion, ReasonCode, UnschedulableReason
 from pyresched.model.resources import Resource, ResourceSpec, Rounding, parse_quantity
 from pyresched.model.retries import (
     NANOS,
@@ -55,6 +55,7 @@ __all__ = [
     "Ends",
     "Event",
     "EventKind",
+    "Exclusion",
     "ExecutorName",
     "Gang",
     "GangId",

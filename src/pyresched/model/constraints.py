@@ -252,7 +252,7 @@ def _operator(written: object) -> Operator:
     try:
         return Operator(str(written))
     except ValueError:
-        known = [*Operator, *_SPELLINGS]
+        known = [*(each.value for each in Operator), *_SPELLINGS]
         raise InputError(
             f"operator {written!r} is not known; {did_you_mean(str(written), known)}"
         ) from None

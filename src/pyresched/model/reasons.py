@@ -1,10 +1,11 @@
 """Why something was not placed: a type with a code; its sentence is made at the edge."""
 
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["Ends", "ReasonCode", "UnschedulableReason"]
+__all__ = ["Ends", "Exclusion", "ReasonCode", "UnschedulableReason"]
 
 
 class Ends(Enum):
@@ -21,6 +22,19 @@ class ReasonCode(Enum):
     INSUFFICIENT_RESOURCES = "insufficient_resources"  # fits an empty node, not one as it is now
     EXCEEDS_EVERY_NODE = "exceeds_every_node"  # more than any node has in total
     NO_MATCHING_NODE = "no_matching_node"  # selector or taints exclude every node
+    # Why one node may not be used:
+    NODE_NOT_NAMED = "node_not_named"  # others were asked for by id
+    NODE_CORDONED = "node_cordoned"
+    NODE_DRAINING = "node_draining"
+    NODE_LOST = "node_lost"
+    UNTOLERATED_TAINT = "untolerated_taint"
+    LABEL_MISSING = "label_missing"  # one of the selector's
+    LABEL_DIFFERS = "label_differs"
+    AFFINITY_NOT_MET = "affinity_not_met"
+    CONSTRAINT_NOT_MET = "constraint_not_met"
+    HOST_TAKEN = "host_taken"  # distinct_hosts: a job of the scope is on it
+    PROPERTY_TAKEN = "property_taken"  # distinct_property: enough are on nodes of its value
+    # Why a gang or a queue gets nothing:
     NODES_CLOSED = "nodes_closed"  # every matching one is lost, cordoned or over-allocated
     GANG_DOES_NOT_FIT = "gang_does_not_fit"  # some members do, not all together
     GANG_EXCEEDS_POOL = "gang_exceeds_pool"  # not even on the empty pool
@@ -40,6 +54,8 @@ class UnschedulableReason(Struct, frozen=True):
 
     Of `resource` it wanted `wanted` and the best node had `had`, in steps of the resource; for
     a gang, `resource` is "" and the two count members; for the look-back they count jobs.
+    `subject` is a taint (`key=value:effect`), a label or a condition as text; `expected` and
+    `found` are the values of a label; where many values were found, `had` counts them.
     """
 
     code: ReasonCode
@@ -47,9 +63,17 @@ class UnschedulableReason(Struct, frozen=True):
     resource: str = ""
     wanted: int = 0
     had: int = 0
+    subject: str = ""
+    expected: str = ""
+    found: str = ""
 
     def sentence(self) -> str:
         """For people. Never compared, never parsed."""
+        if self.code is ReasonCode.LABEL_DIFFERS and self.had:
+            return f"label {self.subject}: wanted {self.expected!r}, had one of {self.had} others"
+        known = _SENTENCES.get(self.code)
+        if known is not None:
+            return known.format(reason=self)
         text = self.code.value.replace("_", " ")
         if self.resource:
             return f"{text}: {self.resource}: wanted {self.wanted}, best node had {self.had}"
@@ -60,11 +84,52 @@ class UnschedulableReason(Struct, frozen=True):
         return text
 
     def to_dict(self) -> dict[str, str | int]:
-        """The fields by name, as plain values."""
-        return {
+        """The fields by name, as plain values; those about labels only where they say something."""
+        plain: dict[str, str | int] = {
             "code": self.code.value,
             "ends": self.ends.value,
             "resource": self.resource,
             "wanted": self.wanted,
             "had": self.had,
         }
+        texts = {"subject": self.subject, "expected": self.expected, "found": self.found}
+        return plain | {name: text for name, text in texts.items() if text}
+
+
+_SENTENCES: Final = {
+    ReasonCode.NODE_NOT_NAMED: "not one of the nodes asked for",
+    ReasonCode.NODE_CORDONED: "cordoned",
+    ReasonCode.NODE_DRAINING: "draining",
+    ReasonCode.NODE_LOST: "lost",
+    ReasonCode.UNTOLERATED_TAINT: "taint {reason.subject} not tolerated",
+    ReasonCode.LABEL_MISSING: "label {reason.subject}: wanted {reason.expected!r}, not set",
+    ReasonCode.LABEL_DIFFERS: (
+        "label {reason.subject}: wanted {reason.expected!r}, had {reason.found!r}"
+    ),
+    ReasonCode.AFFINITY_NOT_MET: "affinity not met: {reason.subject}",
+    ReasonCode.CONSTRAINT_NOT_MET: "constraint not met: {reason.subject}",
+    ReasonCode.HOST_TAKEN: "distinct hosts: a job of the same scope is there",
+    ReasonCode.PROPERTY_TAKEN: (
+        "distinct {reason.subject}: its value has the {reason.wanted} jobs of the scope it may have"
+    ),
+}
+
+
+class Exclusion(Struct, frozen=True):
+    """So many nodes are out for this reason."""
+
+    reason: UnschedulableReason
+    nodes: int
+
+    def sentence(self) -> str:
+        """For people. Never compared, never parsed."""
+        return f"{self.nodes} node{'' if self.nodes == 1 else 's'}: {self.reason.sentence()}"
+
+    @property
+    def order(self) -> tuple[int, str, str, str, str, str]:
+        """What sorts exclusions: most nodes first, then by what they say."""
+        reason = self.reason
+        return (
+            *(-self.nodes, reason.code.value, reason.resource, reason.subject),
+            *(reason.expected, reason.found),
+        )

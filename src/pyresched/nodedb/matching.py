@@ -157,8 +157,8 @@ class Matching:
             if kept is not None:
                 fresh._columns[label] = kept
         fresh._masks = {c: mask for c, mask in self._masks.items() if c.label not in labels}
-        if not retainted and "_taints" in self.__dict__:
-            fresh._taints = self._taints
+        if not retainted and "taints" in self.__dict__:
+            fresh.taints = self.taints
         if not retainted:
             fresh._known = {
                 asked: masks
@@ -239,7 +239,7 @@ class Matching:
     def tainted(self, tolerations: Sequence[Toleration], *, hard: bool) -> int:
         """The mask of the nodes with a taint, *hard* or a preference, that is not tolerated."""
         tainted = 0
-        for taints, mask in self._taints.items():
+        for taints, mask in self.taints.items():
             if refused(taints, tolerations, hard=hard) is not None:
                 tainted |= mask
         return tainted
@@ -278,7 +278,8 @@ class Matching:
         return column
 
     @cached_property
-    def _taints(self) -> dict[tuple[Taint, ...], int]:
+    def taints(self) -> dict[tuple[Taint, ...], int]:
+        """The mask of the nodes with each combination of taints, but none."""
         at: dict[tuple[Taint, ...], list[int]] = {}
         for i, node in enumerate(self.nodes):
             if node.taints:
