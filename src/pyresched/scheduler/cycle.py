@@ -28,6 +28,7 @@ from pyresched.model import (
 from pyresched.model.changes import composed
 from pyresched.nodedb import NodeDb
 from pyresched.outcomes import Report
+from pyresched.scheduler.arguments import instant, several
 from pyresched.scheduler.check import breaches, facts
 from pyresched.scheduler.journal import Journal
 from pyresched.scheduler.sync import Sync
@@ -53,7 +54,8 @@ class Scheduler:
 
     *ids* gives ids for runs that no run has had. Each command is one commit, or none when it
     changes nothing, and returns what it committed; if it raises, nothing has changed. Not for
-    several threads at once. Events are read from the journal.
+    several threads at once. Events are read from the journal. `now` is in whole ns on the caller's
+    clock. Raises TypeError for arguments of another kind.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Scheduler:
         A job that no node could ever hold ends at once: its row is failed and says why. Raises
         DuplicateId, or InputError that names job and field of everything wrong.
         """
+        jobs, now = several(jobs, Job, "jobs"), instant(now)
         self._sync.catch_up()
         try:
             changes = submit.admit(
@@ -136,11 +139,13 @@ class Scheduler:
 
     def cancel(self, job_ids: Iterable[str], now: Instant, *, reason: str = "") -> Changes:
         """Take jobs back, with their gangs. Unknown and ended ones stay as they are."""
+        job_ids, now = several(job_ids, str, "job_ids"), instant(now)
         self._sync.catch_up()
         return self._commit(submit.cancel(job_ids, self._sync.snapshot, now=now, reason=reason))
 
     def report(self, reports: Sequence[Report], now: Instant) -> Changes:
         """Take in what executors say of runs. What is late or repeated changes nothing."""
+        reports, now = several(reports, Report, "reports"), instant(now)
         self._sync.catch_up()
         return self._commit(outcomes.apply(reports, self._sync.snapshot, self._config, now))
 
@@ -149,6 +154,7 @@ class Scheduler:
 
         Raises DuplicateId, InputError, or ConfigError for an unknown pool.
         """
+        nodes, now = several(nodes, Node, "nodes"), instant(now)
         self._sync.catch_up()
         changes = fleet.join(nodes, self._sync.node_rows, now=now)
         for node in changes.nodes:
@@ -163,6 +169,7 @@ class Scheduler:
         Leases do not hold that up: where a run may go on out of reach until its lease ends,
         call this when that is over. Raises UnknownNode.
         """
+        node_ids, now = several(node_ids, str, "node_ids"), instant(now)
         self._sync.catch_up()
         return self._commit(
             fleet.lose(node_ids, self._sync.node_rows, jobs=self._sync.snapshot, now=now)
@@ -170,21 +177,25 @@ class Scheduler:
 
     def nodes_back(self, node_ids: Iterable[str], now: Instant) -> Changes:
         """Lost nodes are in reach again. Raises UnknownNode."""
+        node_ids, now = several(node_ids, str, "node_ids"), instant(now)
         self._sync.catch_up()
         return self._commit(fleet.back(node_ids, self._sync.node_rows, now=now))
 
     def cordon_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
         """Nodes take nothing new. Raises UnknownNode."""
+        node_ids, now = several(node_ids, str, "node_ids"), instant(now)
         self._sync.catch_up()
         return self._commit(fleet.cordon(node_ids, self._sync.node_rows, now=now))
 
     def uncordon_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
         """Nodes take runs again. Raises UnknownNode."""
+        node_ids, now = several(node_ids, str, "node_ids"), instant(now)
         self._sync.catch_up()
         return self._commit(fleet.uncordon(node_ids, self._sync.node_rows, now=now))
 
     def put_queues(self, queues: Iterable[Queue], now: Instant) -> Changes:
         """Make queues, or give them other settings. Raises DuplicateId, InputError."""
+        queues, now = several(queues, Queue, "queues"), instant(now)
         self._sync.catch_up()
         return self._commit(_queue_changes(queues, self._sync.queue_rows, now=now))
 
@@ -192,6 +203,7 @@ class Scheduler:
 
     def step(self, now: Instant) -> StepResult:
         """One cycle: what time has brought, then a round for each pool, then leases."""
+        now = instant(now)
         # 1. Follow what others have committed.
         self._sync.catch_up()
         # 2. Leases that nobody renewed: their runs are out of reach.

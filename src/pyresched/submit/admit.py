@@ -28,6 +28,7 @@ from pyresched.model import (
     PoolName,
     Queue,
     QueueName,
+    ReschedulePolicy,
     UnschedulableReason,
     next_state,
 )
@@ -203,7 +204,9 @@ def _kind_faults(
         yield from _asked(f"{path}: pools", config.pool, pool)
     yield from _asked(f"{path}: job_type", config.policy_for, job.job_type)
     # How soon a run may be tried again at the least is for those who write policies to say.
-    for problem in problems(job.policy, min_delay=0):
+    wrong = list(_untyped(job.policy))
+    yield from (Fault(f"{path}: policy", sentence) for sentence in wrong)
+    for problem in () if wrong else problems(job.policy, min_delay=0):
         if problem.severity is Severity.ERROR:
             yield Fault(f"{path}: policy", problem.sentence)
     yield from _asked(
@@ -215,6 +218,20 @@ def _kind_faults(
         yield Fault(f"{path}: resources", f"{wanted} amounts; give {had}: {names}")
     elif job.requirements.resources.has_negative:
         yield Fault(f"{path}: resources", "an amount is negative; write 0 or more")
+
+
+def _untyped(policy: object) -> Iterator[str]:
+    """What of *policy* is of another kind than it should be, as nobody looked when it was made."""
+    if policy is None:
+        return
+    if not isinstance(policy, ReschedulePolicy):
+        yield f"{policy!r} is no ReschedulePolicy; give one, or None"
+        return
+    for name in ("attempts", "interval", "delay", "max_delay"):
+        value = getattr(policy, name)
+        if not isinstance(value, int):
+            right = "a whole number" if name == "attempts" else "whole ns, as of parse_duration()"
+            yield f"{name} is {value!r}; write {right}"
 
 
 def _asked(path: str, look_up: Callable[[str], object], name: str) -> Iterator[Fault]:

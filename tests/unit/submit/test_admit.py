@@ -147,6 +147,11 @@ def test_an_unknown_queue_is_made_once_or_refused() -> None:
             job("a", policy=ReschedulePolicy(attempts=9, interval=8 * NANOS, delay=NANOS)),
             "job 'a': policy: interval is 8s; write at least 15s",
         ),
+        (
+            job("a", policy=ReschedulePolicy(unlimited=True, delay="30s")),
+            "job 'a': policy: delay is '30s'; write whole ns, as of parse_duration()",
+        ),
+        (job("a", policy=3), "job 'a': policy: 3 is no ReschedulePolicy; give one, or None"),
     ],
 )
 def test_a_job_that_cannot_be_used_is_refused_by_name_and_field(new: Job, says: str) -> None:
