@@ -102,7 +102,7 @@ class JobDb(JobStore):
 
     def check(self, reader: Reader) -> list[str]:
         """Every breach of INV-D1 to INV-D9 in *reader*, as sentences; none when all is well."""
-        if not isinstance(reader, Reader):
+        if not hasattr(reader, "contents"):
             raise TypeError(
                 f"a snapshot or transaction is checked, got {reader!r}; pass a db's snapshot()"
             )
