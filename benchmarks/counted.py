@@ -155,7 +155,7 @@ def node_search() -> Work:
         table.undo(mark)
         mark = table.begin()
         for job in rows[:200]:
-            found = table.find_for(job.requirements, table.row_at(1000))
+            found = table.find_for(job.requirements, 1000)
             if found is not None:
                 table.bind(job.id, job.requirements, found[0], 1000, preemptible=False)
         table.fork()

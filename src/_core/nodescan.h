@@ -1,8 +1,7 @@
-/* The search for the best-fit node over columns, once as portable C and once for AVX2.
+/* Which of 64 rows have room, over columns: once as portable C, once for AVX2, once for AVX-512.
  *
- * Here and not in Cython because it is compiled twice, with and without `target("avx2")`, and
- * the twin is chosen when the program runs. Both give the same answer: they are one text, in
- * whole numbers. The loops over a block have no branches, so that a compiler can vectorise them.
+ * Here and not in Cython because each twin is compiled for its own instructions and one is chosen
+ * when the program runs. All give the same answer, in whole numbers.
  */
 #ifndef PYRESCHED_NODESCAN_H
 #define PYRESCHED_NODESCAN_H
@@ -10,80 +9,87 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NODESCAN_BLOCK 64
+#define NODESCAN_LANES 64
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define NODESCAN_HAS_AVX2 1
-#define NODESCAN_AVX2 __attribute__((target("avx2")))
+#define NODESCAN_HAS_X86 1
+#include <immintrin.h>
 #else
-#define NODESCAN_HAS_AVX2 0
+#define NODESCAN_HAS_X86 0
 #endif
 
-typedef ptrdiff_t (*nodescan_fn)(const int64_t *rows, ptrdiff_t stride, ptrdiff_t width,
-                                 const int64_t *request, const uint8_t *mask,
-                                 const uint8_t *open);
+/* Bit i is set where column r has at its place i at least wanted[r], for each of `width` columns
+ * of NODESCAN_LANES values, one behind the other. No `wanted` may be INT64_MIN. */
+typedef uint64_t (*nodescan_fn)(const int64_t *columns, ptrdiff_t width, const int64_t *wanted);
 
-/* The first node, in lexicographic order of its amounts and then of its index, with every amount
- * at least that of `request` and `mask` and `open` 1; -1 for none. `rows` is [width][stride],
- * `stride` is whole blocks, `width` at least 1. */
-#define NODESCAN_DEFINE(name, attribute)                                                        \
-  attribute static ptrdiff_t name(const int64_t *rows, ptrdiff_t stride, ptrdiff_t width,       \
-                                  const int64_t *request, const uint8_t *mask,                  \
-                                  const uint8_t *open) {                                        \
-    int64_t misses[NODESCAN_BLOCK], before[NODESCAN_BLOCK], equal[NODESCAN_BLOCK];              \
-    int64_t least = INT64_MAX;                                                                  \
-    ptrdiff_t best = -1;                                                                        \
-    for (ptrdiff_t start = 0; start < stride; start += NODESCAN_BLOCK) {                        \
-      const int64_t *column = rows + start;                                                     \
-      int64_t wanted = request[0], some = 0;                                                    \
-      for (int i = 0; i < NODESCAN_BLOCK; i++)                                                  \
-        misses[i] = -(int64_t)((column[i] < wanted) | (column[i] > least));                     \
-      for (ptrdiff_t r = 1; r < width; r++) {                                                   \
-        column = rows + r * stride + start;                                                     \
-        wanted = request[r];                                                                    \
-        for (int i = 0; i < NODESCAN_BLOCK; i++) misses[i] |= -(int64_t)(column[i] < wanted);   \
-      }                                                                                         \
-      for (int i = 0; i < NODESCAN_BLOCK; i++) some |= ~misses[i];                              \
-      if (!some) continue;                                                                      \
-      for (int i = 0; i < NODESCAN_BLOCK; i++)                                                  \
-        misses[i] |= (int64_t)(mask[start + i] & open[start + i]) - 1;                          \
-      if (best >= 0) {                                                                          \
-        /* Later nodes win only if they come strictly before the best so far. */                \
-        for (int i = 0; i < NODESCAN_BLOCK; i++) before[i] = 0, equal[i] = -1;                  \
-        for (ptrdiff_t r = 0; r < width; r++) {                                                 \
-          int64_t had = rows[r * stride + best];                                                \
-          column = rows + r * stride + start;                                                   \
-          for (int i = 0; i < NODESCAN_BLOCK; i++) {                                            \
-            before[i] |= equal[i] & -(int64_t)(column[i] < had);                                \
-            equal[i] &= -(int64_t)(column[i] == had);                                           \
-          }                                                                                     \
-        }                                                                                       \
-        for (int i = 0; i < NODESCAN_BLOCK; i++) misses[i] |= ~before[i];                       \
-      }                                                                                         \
-      for (int i = 0; i < NODESCAN_BLOCK; i++) {                                                \
-        if (misses[i]) continue;                                                                \
-        ptrdiff_t r = 0;                                                                        \
-        if (best >= 0)                                                                          \
-          while (r < width && rows[r * stride + start + i] == rows[r * stride + best]) r++;     \
-        if (best < 0 || (r < width && rows[r * stride + start + i] < rows[r * stride + best]))  \
-          best = start + i;                                                                     \
-      }                                                                                         \
-      if (best >= 0) least = rows[best];                                                        \
-    }                                                                                           \
-    return best;                                                                                \
+static uint64_t nodescan_portable(const int64_t *columns, ptrdiff_t width,
+                                  const int64_t *wanted) {
+  uint64_t fit = ~(uint64_t)0;
+  for (ptrdiff_t r = 0; r < width && fit; r++, columns += NODESCAN_LANES) {
+    uint64_t column = 0;
+    for (int i = 0; i < NODESCAN_LANES; i += 8) {
+      uint64_t eight = 0;
+      for (int k = 0; k < 8; k++) eight |= (uint64_t)(columns[i + k] >= wanted[r]) << k;
+      column |= eight << i;
+    }
+    fit &= column;
   }
+  return fit;
+}
 
-NODESCAN_DEFINE(nodescan_portable, )
-#if NODESCAN_HAS_AVX2
-NODESCAN_DEFINE(nodescan_avx2, NODESCAN_AVX2)
+#if NODESCAN_HAS_X86
+__attribute__((target("avx2"))) static uint64_t nodescan_avx2(const int64_t *columns,
+                                                              ptrdiff_t width,
+                                                              const int64_t *wanted) {
+  uint64_t fit = ~(uint64_t)0;
+  for (ptrdiff_t r = 0; r < width && fit; r++, columns += NODESCAN_LANES) {
+    const __m256i least = _mm256_set1_epi64x(wanted[r] - 1);
+    uint64_t column = 0;
+    for (int i = 0; i < NODESCAN_LANES; i += 4) {
+      const __m256i four = _mm256_loadu_si256((const __m256i *)(columns + i));
+      const __m256i enough = _mm256_cmpgt_epi64(four, least);
+      column |= (uint64_t)(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(enough)) << i;
+    }
+    fit &= column;
+  }
+  return fit;
+}
+
+__attribute__((target("avx512f"))) static uint64_t nodescan_avx512(const int64_t *columns,
+                                                                   ptrdiff_t width,
+                                                                   const int64_t *wanted) {
+  uint64_t fit = ~(uint64_t)0;
+  for (ptrdiff_t r = 0; r < width && fit; r++, columns += NODESCAN_LANES) {
+    const __m512i least = _mm512_set1_epi64(wanted[r]);
+    uint64_t column = 0;
+    for (int i = 0; i < NODESCAN_LANES; i += 8) {
+      const __m512i eight = _mm512_loadu_si512(columns + i);
+      column |= (uint64_t)_mm512_cmpge_epi64_mask(eight, least) << i;
+    }
+    fit &= column;
+  }
+  return fit;
+}
 #endif
 
 /* The fastest that this machine runs. */
 static nodescan_fn nodescan_fastest(void) {
-#if NODESCAN_HAS_AVX2
+#if NODESCAN_HAS_X86
+  if (__builtin_cpu_supports("avx512f")) return nodescan_avx512;
   if (__builtin_cpu_supports("avx2")) return nodescan_avx2;
 #endif
   return nodescan_portable;
+}
+
+/* The place of the lowest bit that is set; there is one. */
+static inline int nodescan_lowest(uint64_t bits) {
+#if defined(__GNUC__) || defined(__clang__)
+  return __builtin_ctzll(bits);
+#else
+  int at = 0;
+  while (!(bits >> at & 1)) at++;
+  return at;
+#endif
 }
 
 #endif

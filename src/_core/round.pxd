@@ -22,6 +22,7 @@ cdef enum Code:
     QUEUE_CORDONED
     UNKNOWN_QUEUE
     INVALID_WEIGHT
+    TOO_CROWDED
     CODE_COUNT
 
 cdef enum:
@@ -150,5 +151,5 @@ cdef class RoundWalk:
     cdef bint reachable(self, int32_t shape, Py_ssize_t node) noexcept
     cdef bint reaches_any(self, int32_t shape) noexcept
     cdef int32_t why_not(self, int32_t shape, list only) except -1
-    cdef int nearest(self, int32_t shape, const int64_t *rows, bint open_only, list only,
+    cdef int nearest(self, int32_t shape, int row, bint open_only, list only,
                      int32_t *resource, int64_t *had) except -2

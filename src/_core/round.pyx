@@ -18,7 +18,8 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
 from pyresched._core.drf cimport DominantResourceFairness
-from pyresched._core.nodeindex cimport NOWHERE, NodeTable
+from pyresched._core.nodeindex cimport NodeTable
+from pyresched._core.nodeledger cimport NOWHERE
 from pyresched._core.resources cimport ResourceVector, saturating_add, saturating_sub, vector_of
 from pyresched._core.records cimport RunPart, active_run
 from pyresched._core.values cimport SUCCEEDED, Gang, Requirements
@@ -41,6 +42,7 @@ CODES = (
     "queue_cordoned",
     "unknown_queue",
     "invalid_weight",
+    "too_crowded",
 )
 assert len(CODES) == CODE_COUNT
 
@@ -215,7 +217,7 @@ cdef class RoundWalk:
             if shape == NOWHERE:
                 lane.verdicts[i] = self.new_reason(INVALID_REQUEST, NOWHERE, 0, 0)
                 continue
-            request = self.table.requests + shape * self.width
+            request = self.table.request_of(shape)
             for r in range(self.width):
                 lane.waiting[r] = saturating_add(lane.waiting[r], request[r])
             if job.membership() is not None:
@@ -384,8 +386,8 @@ cdef class RoundWalk:
         sizes = []
         for position in gang.positions:
             shape = lane.shapes[position]
-            amounts = [-self.table.requests[shape * self.width + i] for i in range(self.width)]
-            size = self.fairness.cost(self.table.requests + shape * self.width)
+            amounts = [-self.table.request_of(shape)[i] for i in range(self.width)]
+            size = self.fairness.cost(self.table.request_of(shape))
             sizes.append((-size, amounts, position, shape))
         sizes.sort()
         gang.order = [each[2] for each in sizes]
@@ -444,13 +446,13 @@ cdef class RoundWalk:
         """Work out the turn of the candidate that the lane of *head* is at."""
         cdef Lane lane = <Lane> self.lanes[head.lane]
         cdef int32_t shape = lane.shapes[lane.head]
-        cdef const int64_t *request = self.table.requests + shape * self.width
+        cdef const int64_t *request = self.table.request_of(shape)
         cdef Py_ssize_t position, r
         head.priority = self.shapes[shape].priority
         if lane.head_gang is not None:
             memset(self.wanted, 0, self.width * sizeof(int64_t))
             for position in lane.head_gang.positions:
-                request = self.table.requests + lane.shapes[position] * self.width
+                request = self.table.request_of(lane.shapes[position])
                 for r in range(self.width):
                     self.wanted[r] = saturating_add(self.wanted[r], request[r])
             request = self.wanted
@@ -673,7 +675,7 @@ cdef class RoundWalk:
     cdef int settle(self, Lane lane, Py_ssize_t position, str node_id, object method) except -1:
         """Note that the job at *position* is bound."""
         cdef int32_t shape = lane.shapes[position]
-        cdef const int64_t *request = self.table.requests + shape * self.width
+        cdef const int64_t *request = self.table.request_of(shape)
         cdef Py_ssize_t r
         for r in range(self.width):
             lane.allocated[r] = saturating_add(lane.allocated[r], request[r])
@@ -715,48 +717,53 @@ cdef class RoundWalk:
         """Why *shape* finds no free room (among *only*), by the node that is nearest to it."""
         cdef int32_t resource = NOWHERE
         cdef int64_t had = 0
-        cdef const int64_t *request = self.table.requests + shape * self.width
-        cdef int lacking = self.nearest(shape, self.table.base, False, only, &resource, &had)
+        cdef const int64_t *request = self.table.request_of(shape)
+        cdef int lacking = self.nearest(shape, NOWHERE, False, only, &resource, &had)
         cdef int code = EXCEEDS_EVERY_NODE
         if lacking == NOWHERE:
             return self.new_reason(NO_MATCHING_NODE, NOWHERE, 0, 0)
         if not lacking:
             code = INSUFFICIENT_RESOURCES
-            lacking = self.nearest(shape, self.table.room, True, only, &resource, &had)
+            lacking = self.nearest(shape, 0, True, only, &resource, &had)
             if lacking == NOWHERE:
                 return self.new_reason(NODES_CLOSED, NOWHERE, 0, 0)
-            assert lacking, "a shape was refused that fits"
+            if not lacking:
+                assert self.table.crowdings[shape] is not None, "a shape was refused that fits"
+                return self.new_reason(TOO_CROWDED, NOWHERE, 0, 0)
         return self.new_reason(code, resource, request[resource], had)
 
-    cdef int nearest(self, int32_t shape, const int64_t *rows, bint open_only, list only,
+    cdef int nearest(self, int32_t shape, int row, bint open_only, list only,
                      int32_t *resource, int64_t *had) except -2:
-        """Of how many resources the nearest matching node has too little, or NOWHERE.
+        """Of how many amounts the nearest matching node has too little, or NOWHERE.
+
+        At *row*, or in total where that is NOWHERE.
 
         The nearest lacks the fewest, then the least part of the one that it lacks most of,
         which goes to *resource*.
         """
         cdef NodeTable table = self.table
-        cdef const uint8_t *mask = table.masks[shape]
-        cdef const int64_t *request = table.requests + shape * self.width
+        cdef const uint8_t *tiers = table.masks[shape].tiers
+        cdef const int64_t *request = table.request_of(shape)
+        cdef const int64_t *there
         cdef Py_ssize_t i, r, node
         cdef Py_ssize_t given = table.count if only is None else len(only)
         cdef int lacking, fewest = NOWHERE
         cdef int32_t scarcest
-        cdef int64_t amount
         cdef double part, worst, best = 0.0
         for i in range(given):
             node = i if only is None else only[i]
-            if not mask[node] or (open_only and not table.open[node]):
+            if not tiers[node] or (open_only and not table.open[node]):
                 continue
             lacking = 0
             scarcest = NOWHERE
             worst = 0.0
-            for r in range(self.width):
-                amount = rows[r * table.stride + node]
-                if request[r] > amount:
+            there = table.cells(node, row) if row != NOWHERE else (
+                table.base + node * table.columns)
+            for r in range(table.columns):
+                if request[r] > there[r]:
                     lacking += 1
                     # Negative amounts are possible, and so is a request for nothing of them.
-                    part = <double> amount / <double> max(request[r], 1)
+                    part = <double> there[r] / <double> max(request[r], 1)
                     if scarcest == NOWHERE or part < worst:
                         worst = part
                         scarcest = <int32_t> r
@@ -765,7 +772,7 @@ cdef class RoundWalk:
                 best = worst
                 resource[0] = scarcest
                 if scarcest != NOWHERE:
-                    had[0] = rows[scarcest * table.stride + node]
+                    had[0] = there[scarcest]
         return fewest
 
     def refused(self):
@@ -815,25 +822,23 @@ cdef class RoundWalk:
     def offer(self, list job_ids not None):
         """Say that no other runs than those of *job_ids* can give way from now on."""
         cdef Py_ssize_t r, node
+        cdef int32_t handle
         cdef const int64_t *request
         cdef int64_t *cell
         if self.freed == NULL:
             self.freed = <int64_t *> malloc(
-                max(self.width * self.table.stride, 1) * sizeof(int64_t))
+                max(self.table.columns * self.table.count, 1) * sizeof(int64_t))
             if self.freed == NULL:
                 raise MemoryError
-        memset(self.freed, 0, self.width * self.table.stride * sizeof(int64_t))
+        memset(self.freed, 0, self.table.columns * self.table.count * sizeof(int64_t))
         for job_id in job_ids:
-            handle = self.table.handle_by_job.get(job_id)
-            node = NOWHERE if handle is None else self.table.bindings[<int32_t> handle].node
+            handle = self.table.handles.find(job_id)
+            node = NOWHERE if handle < 0 else self.table.bindings[handle].node
             if node == NOWHERE:
                 continue
-            request = (
-                self.table.requests
-                + self.table.bindings[<int32_t> handle].shape * self.width
-            )
-            for r in range(self.width):
-                cell = &self.freed[r * self.table.stride + node]
+            request = self.table.request_of(self.table.bindings[handle].shape)
+            for r in range(self.table.columns):
+                cell = &self.freed[node * self.table.columns + r]
                 cell[0] = saturating_add(cell[0], request[r])
 
     def reach(self, Requirements requirements not None, list only=None):
@@ -841,6 +846,8 @@ cdef class RoundWalk:
         cdef int32_t shape = self.table.shape_of(requirements)
         if self.freed == NULL:
             raise ValueError("nothing was offered")
+        if self.table.scope_of[shape] != NOWHERE:
+            return []
         nodes = range(self.table.count) if only is None else only
         return [node for node in nodes if self.reachable(shape, self.checked(node))]
 
@@ -850,18 +857,22 @@ cdef class RoundWalk:
         return node
 
     cdef bint reachable(self, int32_t shape, Py_ssize_t node) noexcept:
-        cdef const int64_t *request = self.table.requests + shape * self.width
-        cdef Py_ssize_t r, cell
-        if not (self.table.masks[shape][node] and self.table.open[node]):
+        cdef const int64_t *request = self.table.request_of(shape)
+        cdef const int64_t *room = self.table.cells(node, 0)
+        cdef const int64_t *freed = self.freed + node * self.table.columns
+        cdef Py_ssize_t r
+        if not (self.table.masks[shape].tiers[node] and self.table.open[node]):
             return False
-        for r in range(self.width):
-            cell = r * self.table.stride + node
-            if request[r] > saturating_add(self.table.room[cell], self.freed[cell]):
+        for r in range(self.table.columns):
+            if request[r] > saturating_add(room[r], freed[r]):
                 return False
         return True
 
     cdef bint reaches_any(self, int32_t shape) noexcept:
         cdef Py_ssize_t node
+        if self.table.scope_of[shape] != NOWHERE:
+            # Whom to move for a request that counts its neighbours is not worked out.
+            return False
         for node in range(self.table.count):
             if self.reachable(shape, node):
                 return True

@@ -20,7 +20,7 @@ from pyresched.model import (
     TaintEffect,
     Toleration,
 )
-from pyresched.nodedb import EVICTED, Candidate, NodeDb, NotFound, Victims
+from pyresched.nodedb import CROSS_POOL, EVICTED, Candidate, NodeDb, NotFound, Victims
 
 INT64_MAX = 2**63 - 1
 # A sequence of steps costs what fifty single cases do; long runs by hand go to their full length.
@@ -112,7 +112,7 @@ def built(width, rows, held, *, levels=PRIORITIES):
     model = ModelNodes(list(rows), tuple(levels))
     with fork.attempt() as attempt:
         for job_id, one in held.items():
-            attempt.bind(job_id, one.requirements, one.node_id, one.priority, one.preemptible)
+            attempt.bind_as(job_id, one.requirements, one.node_id, one.priority, one.preemptible)
             if one.evicted:
                 attempt.evict(job_id)
         attempt.keep()
@@ -277,7 +277,7 @@ class Deciding(RuleBasedStateMachine):
             data.draw(st.booleans()),
         )
         job_id = data.draw(st.sampled_from(free))
-        self.inner().bind(job_id, one.requirements, one.node_id, one.priority, one.preemptible)
+        self.inner().bind_as(job_id, one.requirements, one.node_id, one.priority, one.preemptible)
         self.model.held[job_id] = one
 
     @rule(data=st.data())
@@ -292,7 +292,7 @@ class Deciding(RuleBasedStateMachine):
     def put_back(self, data, priority):
         job_id = data.draw(st.sampled_from(self.evicted(want=True)))
         one = self.model.held[job_id]
-        self.inner().bind(job_id, one.requirements, one.node_id, priority, one.preemptible)
+        self.inner().bind_as(job_id, one.requirements, one.node_id, priority, one.preemptible)
         one.evicted = False
         one.priority = priority
 
@@ -434,7 +434,8 @@ class Following(RuleBasedStateMachine):
                 run = one.active_run
                 if run is not None and run.node_id in {row.id for row in rows}:
                     soft = one.requirements.priority_class != "p10"
-                    model.held[one.id] = Held(run.node_id, one.requirements, run.priority, soft)
+                    at = CROSS_POOL if soft and run.pool != pool else run.priority
+                    model.held[one.id] = Held(run.node_id, one.requirements, at, soft)
             model.close_over_allocated()
             for db in (self.db, anew, late):
                 fork = db.fork(pool)

@@ -7,7 +7,9 @@ from pyresched._core.idindex import IdIndex, IdSnapshot, IdTxn
 from pyresched._core.jobreader import Diff, Order, Reader, Snapshot
 from pyresched._core.jobs import JobStore
 from pyresched._core.jobtxn import Txn
-from pyresched._core.nodeindex import EVICTED, NodeTable, use_portable_scan
+from pyresched._core.nodefeed import follow
+from pyresched._core.nodeindex import CROSS_POOL, EVICTED, NodeTable
+from pyresched._core.nodeorder import use_portable_scan
 from pyresched._core.orderedindex import OrderedIndex, OrderedSnapshot, OrderedTxn
 from pyresched._core.records import memory as record_memory
 from pyresched._core.resources import ResourceVector
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pyresched._core.jobreader import Contents as Contents
 
 __all__ = [
+    "CROSS_POOL",
     "EVICTED",
     "Diff",
     "DominantResourceFairness",
@@ -46,6 +49,7 @@ __all__ = [
     "Run",
     "Snapshot",
     "Txn",
+    "follow",
     "record_memory",
     "use_portable_scan",
     "water_levels",

@@ -54,7 +54,10 @@ class Intake(Enum):
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """A machine that runs jobs. `total` is all that it has; `version` counts its row from 1."""
+    """A machine that runs jobs. `total` is all that it has; `version` counts its row from 1.
+
+    `max_jobs` limits how many jobs hold it at once, None: as many as there is room for.
+    """
 
     id: NodeId
     total: ResourceVector
@@ -65,6 +68,7 @@ class Node(Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
     intake: Intake = Intake.OPEN
     lost_at: Instant | None = None
+    max_jobs: int | None = None
     version: int = 1
 
     if TYPE_CHECKING:  # who makes one need not wrap its names

@@ -46,6 +46,7 @@ class ReasonCode(Enum):
     UNKNOWN_PRIORITY_CLASS = "unknown_priority_class"
     INVALID_REQUEST = "invalid_request"  # negative, or not of the resources of the configuration
     NO_NODES = "no_nodes"  # its pool has none
+    TOO_CROWDED = "too_crowded"  # others of its scope hold the hosts or values that would do
     PAST_LOOKBACK = "past_lookback"
 
 

@@ -1,6 +1,6 @@
 """Says each breach of the node db's invariants: worked out anew from what is bound, in Python.
 
-Relies on the table's read accessors only. Checks INV-B1 to INV-B4, INV-B7.
+Relies on the table's read accessors only. Checks INV-B1 to INV-B4, INV-B7, INV-B11.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,14 +34,17 @@ class TableReader(Protocol):
     def bound(self, node: int) -> list[JobId]:
         """The jobs in a node's list."""
 
-    def amounts(self, node: int, row: int) -> ResourceVector:
-        """What a node has left at a row."""
+    def amounts(self, node: int, priority: int) -> ResourceVector:
+        """What a node has left for a job of a priority."""
 
     def total(self, node: int) -> ResourceVector:
         """What a node has."""
 
     def is_open(self, node: int) -> bool:
         """Whether it takes anything new."""
+
+    def check_orders(self) -> list[str]:
+        """What is wrong with the orders to search in, as sentences."""
 
 
 def breaches(table: TableReader, nodes: Sequence[Node]) -> Iterator[str]:
@@ -65,6 +68,7 @@ def breaches(table: TableReader, nodes: Sequence[Node]) -> Iterator[str]:
         if table.is_open(i) and not node.takes_new_runs:
             yield f"INV-B7: node {node.id} takes nothing new, the table is open"
         yield from _amount_breaches(table, i, node, list(own.values()))
+    yield from table.check_orders()
 
 
 def _amount_breaches(
@@ -74,20 +78,20 @@ def _amount_breaches(
     own: list[tuple[Requirements, int, bool, bool]],
 ) -> Iterator[str]:
     below: tuple[int, ...] | None = None
-    for row, level in enumerate((EVICTED, *table.levels)):
+    for level in (EVICTED, *table.levels):
         counted = [
             requirements.resources
             for requirements, priority, preemptible, evicted in own
-            if row == 0 or (not evicted and (not preemptible or priority >= level))
+            if level == EVICTED or (not evicted and (not preemptible or priority >= level))
         ]
         expected = tuple(
             total - min(sum(amounts), _INT64_MAX)
             for total, *amounts in zip(node.total, *counted, strict=True)
         )
-        found = table.amounts(i, row).to_tuple()
+        found = table.amounts(i, level).to_tuple()
         if found != expected:
-            number = "INV-B1" if row == 0 else "INV-B2"
-            at = "the evicted level" if row == 0 else f"level {level}"
+            number = "INV-B1" if level == EVICTED else "INV-B2"
+            at = "the evicted level" if level == EVICTED else f"level {level}"
             yield f"{number}: node {node.id} at {at} has {found} left, expected {expected}"
         if below is not None and any(a > b for a, b in zip(below, found, strict=True)):
             yield f"INV-B3: node {node.id} has less left at level {level} than below it"

@@ -4,16 +4,17 @@ Relies on the native `NodeTable`, which it alone holds. Keeps INV-B5, INV-B8 to 
 """
 
 from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from pyresched._core import EVICTED, NodeTable
-from pyresched.errors import InputError, TxnClosed, UnknownNode
+from pyresched.config import SchedulingConfig
+from pyresched.errors import InputError, UnknownNode
 from pyresched.model import JobId, Node, NodeId, Requirements, ResourceVector
 from pyresched.nodedb.answers import Candidate, NotFound, Victims
+from pyresched.nodedb.attempt import Attempt
 from pyresched.nodedb.check import breaches
 
-__all__ = ["Attempt", "Binding", "NodeFork"]
+__all__ = ["Binding", "NodeFork"]
 
 _MOST_RANK = 100
 
@@ -35,11 +36,12 @@ class NodeFork:
     are class priorities; `EVICTED` asks for room that nobody holds. Not for two threads at once.
     """
 
-    def __init__(self, table: NodeTable, nodes: tuple[Node, ...], names: tuple[str, ...]) -> None:
+    def __init__(
+        self, table: NodeTable, nodes: tuple[Node, ...], config: SchedulingConfig
+    ) -> None:
         self.table = table
         self.nodes = nodes
-        self._names = names
-        self._levels = (EVICTED, *table.levels)
+        self._config = config
         self._refused: dict[tuple[Requirements, int], tuple[int, NotFound]] = {}
 
     def __len__(self) -> int:
@@ -71,21 +73,19 @@ class NodeFork:
         Unknown ids in *avoid* mean nothing, in *only* they raise UnknownNode. Raises InputError
         for a request that is negative or of another width.
         """
-        table = self.table
-        row = table.row_at(priority)
         avoided = self._avoided(avoid) if avoid else None
         among = [self._index(node_id) for node_id in only] if only else None
-        found = table.find_for(requirements, row, avoided, among)
+        found = self.table.find_for(requirements, priority, avoided, among)
         if found is None:
-            return self._not_found(requirements, row, among)
-        return Candidate(found[0], self._levels[found[1]])
+            return self._not_found(requirements, priority, among)
+        return Candidate._make(found)
 
     def not_found(
         self, requirements: Requirements, priority: int, *, only: Iterable[str] = ()
     ) -> NotFound:
         """Why `find` finds nothing, for a caller that searched natively; cheap to ask again."""
         among = [self._index(node_id) for node_id in only] if only else None
-        return self._not_found(requirements, self.table.row_at(priority), among)
+        return self._not_found(requirements, priority, among)
 
     def has_room(self, requirements: Requirements, node_id: str, *, priority: int) -> bool:
         """Whether *node_id* has room at *priority*; asks nothing else of it. Raises UnknownNode."""
@@ -108,7 +108,7 @@ class NodeFork:
         if count < 0:
             raise InputError(f"count {count}; write 0 or more")
         avoided = self._avoided(avoid) if avoid else None
-        return self.table.spread_over(requirements, count, self.table.row_at(priority), avoided)
+        return self.table.spread_over(requirements, count, priority, avoided)
 
     def victims(
         self, requirements: Requirements, priority: int, candidates: Sequence[JobId]
@@ -123,7 +123,7 @@ class NodeFork:
         """
         found = self.table.victims_for(requirements, priority, list(candidates))
         if found is None:
-            return self._not_found(requirements, 0, None)
+            return self._not_found(requirements, EVICTED, None)
         return Victims(found[0], tuple(found[1]))
 
     # --- what is where ----------------------------------------------------------------------
@@ -143,7 +143,7 @@ class NodeFork:
 
     def allocatable(self, node_id: str, priority: int) -> ResourceVector:
         """What a job of *priority* could get of a node; negative where it is short."""
-        return self.table.amounts(self._index(node_id), self.table.row_at(priority))
+        return self.table.amounts(self._index(node_id), priority)
 
     def can_return(self, job_id: str) -> bool:
         """Whether an evicted job may go back: room at its priority, or its node over-allocated."""
@@ -165,14 +165,14 @@ class NodeFork:
 
     def attempt(self) -> "Attempt":
         """A block whose changes are taken back unless kept; attempts nest."""
-        return Attempt(self.table)
+        return Attempt(self.table, self._config)
 
     def fork(self) -> "NodeFork":
         """A copy of this as it is now; an open attempt here is not one there."""
-        return NodeFork(self.table.fork(), self.nodes, self._names)
+        return NodeFork(self.table.fork(), self.nodes, self._config)
 
     def check(self) -> list[str]:
-        """Each breach of INV-B1 to INV-B4 and INV-B7, as a sentence."""
+        """Each breach of INV-B1 to INV-B4, INV-B7 and INV-B11, as a sentence."""
         return list(breaches(self.table, self.nodes))
 
     # --- inside -----------------------------------------------------------------------------
@@ -193,78 +193,20 @@ class NodeFork:
                 ranks[index] = rank
         return list(ranks.items())
 
-    def _not_found(self, requirements: Requirements, row: int, only: list[int] | None) -> NotFound:
+    def _not_found(
+        self, requirements: Requirements, priority: int, only: list[int] | None
+    ) -> NotFound:
         if only is not None:
-            evidence = self.table.shortfall(requirements, row, only)
-            return NotFound(self._names, requirements.resources, evidence)
-        known = self._refused.get((requirements, row))
+            return self._fresh(requirements, priority, only)
+        known = self._refused.get((requirements, priority))
         if known is not None and self.table.is_current(known[0]):
             return known[1]
-        evidence = self.table.shortfall(requirements, row)
-        fresh = NotFound(self._names, requirements.resources, evidence)
-        self._refused[requirements, row] = (self.table.stamp(), fresh)
+        fresh = self._fresh(requirements, priority, None)
+        self._refused[requirements, priority] = (self.table.stamp(), fresh)
         return fresh
 
-
-class Attempt:
-    """Binds, evicts and unbinds; all of it is taken back at the end of the block unless kept.
-
-    Used outside its block, after `keep`, or while one inside it is open, it raises TxnClosed.
-    """
-
-    def __init__(self, table: NodeTable) -> None:
-        self._table = table
-        self._mark = -1
-        self._depth = 0
-
-    def __enter__(self) -> Self:
-        if self._depth:
-            raise TxnClosed("an attempt is one block; begin another")
-        self._mark = self._table.begin()
-        self._depth = self._table.depth
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._mark >= 0:
-            self._table.undo(self._mark)
-            self._mark = -1
-
-    def bind(
-        self,
-        job_id: str,
-        requirements: Requirements,
-        node_id: str,
-        priority: int,
-        preemptible: bool,  # noqa: FBT001 - a value of the class, not a switch
-    ) -> None:
-        """Give a job its room on a node, or give it back to one that was evicted from there.
-
-        Asks nothing about room: the levels may go below zero. Raises IllegalBinding when the
-        job holds a node already, UnknownNode, InputError.
-        """
-        self._open().bind(job_id, requirements, node_id, priority, preemptible)
-
-    def evict(self, job_id: str) -> None:
-        """Offer a job's room to others; it keeps its node and may return. Raises IllegalBinding."""
-        self._open().evict(job_id)
-
-    def unbind(self, job_id: str) -> None:
-        """Take a job off its node; one that holds none stays as it is."""
-        self._open().unbind(job_id)
-
-    def keep(self) -> None:
-        """End the attempt and keep what it did: for good, or as part of the one around it."""
-        self._open().keep(self._mark)
-        self._mark = -1
-
-    def _open(self) -> NodeTable:
-        if self._mark < 0:
-            raise TxnClosed("the attempt has ended, or has not begun")
-        if self._table.depth != self._depth:
-            raise TxnClosed("an attempt inside this one is open; use that, or end it")
-        return self._table
+    def _fresh(
+        self, requirements: Requirements, priority: int, only: list[int] | None
+    ) -> NotFound:
+        *evidence, _ = self.table.shortfall(requirements, priority, only)
+        return NotFound(self._config.spec.names, requirements.resources, tuple(evidence))

@@ -4,12 +4,13 @@ Relies on diffs of the job db by their shape (`pairs()`), so that it knows no jo
 INV-B4, INV-B6, INV-B7.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, Protocol
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from pyresched._core import NodeTable
+from pyresched._core import NodeTable, follow
 from pyresched.config import SchedulingConfig
 from pyresched.errors import DuplicateId, InputError, UnknownNode
 from pyresched.model import (
@@ -29,9 +30,8 @@ from pyresched.nodedb.matching import Matching
 __all__ = ["Diff", "NodeDb"]
 
 _LONGEST_LABEL: Final = 253
-# Requirements that nothing bound has any more are dropped when there are this many and more
-# than twice those in use.
-_MANY_SHAPES: Final = 1024
+# Every level in use costs at each binding; classes with equal priorities share one.
+_MANY_LEVELS: Final = 16
 
 
 class Diff(Protocol):
@@ -41,46 +41,53 @@ class Diff(Protocol):
         """(before, after) of each job; None where there is none."""
 
 
-class _Hold(NamedTuple):
-    """What a job with an active run holds."""
-
-    node_id: NodeId
-    requirements: Requirements
-    priority: int
-    preemptible: bool
+# What a run holds of a node that is not here: (node id, requirements, priority, preemptible, and
+# the pool of the run).
+_Hold = tuple[NodeId, Requirements, int, bool, PoolName]
 
 
 class _Pool:
     """One pool: its nodes by id, and the table that mirrors them."""
 
-    def __init__(self, levels: tuple[int, ...], width: int) -> None:
+    def __init__(self, name: PoolName, levels: tuple[int, ...], width: int) -> None:
         self.table = NodeTable(levels, width)
+        self.table.pool = name
         self.nodes: tuple[Node, ...] = ()
         self._bare: NodeFork | None = None
-        self.refresh_matching()
+        self.match_by(Matching(()))
 
     def set_rows(self, nodes: tuple[Node, ...]) -> None:
         """*nodes* are the rows from now on."""
         self.nodes = nodes
         self._bare = None
 
-    def bare(self, names: tuple[str, ...]) -> NodeFork:
+    def bare(self, config: SchedulingConfig) -> NodeFork:
         """The nodes as if all were there, open and empty; kept until a row changes."""
         if self._bare is None:
             nodes = tuple(replace(n, intake=Intake.OPEN, lost_at=None) for n in self.nodes)
             table = NodeTable(self.table.levels, self.table.width)
-            table.set_nodes(
-                tuple(node.id for node in nodes), [node.total for node in nodes], b"\1" * len(nodes)
-            )
+            _fill(table, nodes)
             table.matcher = self.table.matcher
-            self._bare = NodeFork(table, nodes, names)
+            self._bare = NodeFork(table, nodes, config)
         return self._bare.fork()
 
-    def refresh_matching(self) -> None:
-        """Labels or taints changed."""
-        self.matching = Matching(self.nodes)
-        self.table.matcher = self.matching.legacy
-        self.table.forget_masks()
+    def match_by(self, matching: Matching) -> None:
+        """Nodes, labels or taints changed, and *matching* knows."""
+        self.matching = matching
+        self.table.matcher = matching
+        self.table.set_kinds(matching.types)
+
+
+def _fill(
+    table: NodeTable, nodes: Sequence[Node]
+) -> list[tuple[JobId, NodeId, Requirements, int, bool, PoolName]]:
+    """Make *nodes*, sorted, those of *table*; what is bound to nodes that are gone."""
+    return table.set_nodes(
+        tuple(node.id for node in nodes),
+        [node.total for node in nodes],
+        bytes(node.takes_new_runs for node in nodes),
+        [node.max_jobs for node in nodes],
+    )
 
 
 class NodeDb:
@@ -95,6 +102,12 @@ class NodeDb:
         self.config = config
         self.levels = config.levels
         self._width = len(config.spec.names)
+        if len(self.levels) > _MANY_LEVELS:
+            warnings.warn(
+                f"{len(self.levels)} priorities of classes: each one in use costs at every "
+                f"binding; {_MANY_LEVELS} or fewer are cheap",
+                stacklevel=2,
+            )
         self._pools: dict[PoolName, _Pool] = {}
         self._pool_of: dict[NodeId, PoolName] = {}
         self._homeless: dict[JobId, _Hold] = {}
@@ -180,16 +193,10 @@ class NodeDb:
         Raises ConfigError for an unknown priority class and InputError for a bad request; then
         nothing has changed.
         """
-        holds: list[tuple[JobId, _Hold | None]] = []
-        for before, after in diff.pairs():
-            job = after if after is not None else before
-            if job is not None:
-                holds.append((job.id, None if after is None else self._hold(after)))
-        for job_id, hold in holds:
-            self._set(job_id, hold)
-        for pool in self._pools.values():
-            if pool.table.shapes > max(_MANY_SHAPES, 2 * pool.table.handles):
-                pool.table.drop_unused_shapes()
+        tables = {name: pool.table for name, pool in self._pools.items()}
+        follow(list(diff.pairs()), self._pool_of, tables, self._homeless, self._preemptible)
+        for table in tables.values():
+            table.tidy()
 
     # --- deciding ---------------------------------------------------------------------------
 
@@ -198,11 +205,11 @@ class NodeDb:
         entry = self._pool(PoolName(pool))
         table = entry.table.fork()
         table.close_over_allocated()
-        return NodeFork(table, entry.nodes, self.config.spec.names)
+        return NodeFork(table, entry.nodes, self.config)
 
     def bare(self, pool: str) -> NodeFork:
         """The nodes of *pool* as if all were there, open and empty: could a job ever fit?"""
-        return self._pool(PoolName(pool)).bare(self.config.spec.names)
+        return self._pool(PoolName(pool)).bare(self.config)
 
     def check(self) -> list[str]:
         """Each breach of INV-B1 to INV-B4, INV-B6 and INV-B7, as a sentence."""
@@ -211,9 +218,9 @@ class NodeDb:
             found.extend(f"pool {name}: {each}" for each in breaches(pool.table, pool.nodes))
             wrong = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
             found.extend(f"INV-B4: node {id} is filed under another pool" for id in wrong)
-        for job_id, hold in self._homeless.items():
-            if hold.node_id in self._pool_of:
-                found.append(f"INV-B6: job {job_id} waits for node {hold.node_id}, which is there")
+        for job_id, (node_id, *_) in self._homeless.items():
+            if node_id in self._pool_of:
+                found.append(f"INV-B6: job {job_id} waits for node {node_id}, which is there")
         return found
 
     # --- inside -----------------------------------------------------------------------------
@@ -239,13 +246,16 @@ class NodeDb:
     def _pool(self, name: PoolName) -> _Pool:
         entry = self._pools.get(name)
         if entry is None:
-            entry = self._pools[name] = _Pool(self.levels, self._width)
+            entry = self._pools[name] = _Pool(name, self.levels, self._width)
         return entry
 
     def _upsert(self, name: PoolName, rows: list[Node]) -> None:
         pool = self._pool(name)
         known = pool.table.node_by_id
-        if any(node.id not in known for node in rows):
+        counted = pool.table.columns > pool.table.width
+        if any(
+            node.id not in known or (node.max_jobs is not None and not counted) for node in rows
+        ):
             every = {node.id: node for node in pool.nodes}
             every.update((node.id, node) for node in rows)
             self._set_nodes(name, sorted(every.values(), key=lambda node: node.id))
@@ -257,30 +267,34 @@ class NodeDb:
             old = nodes[i]
             nodes[i] = node
             differs |= old.labels != node.labels or old.taints != node.taints
-            if (old.total, old.takes_new_runs) != (node.total, node.takes_new_runs):
-                pool.table.set_node(i, node.total, takes_new=node.takes_new_runs)
+            if (old.total, old.takes_new_runs, old.max_jobs) != (
+                node.total,
+                node.takes_new_runs,
+                node.max_jobs,
+            ):
+                pool.table.set_node(
+                    i, node.total, takes_new=node.takes_new_runs, most_jobs=node.max_jobs
+                )
         pool.set_rows(tuple(nodes))
         if differs:
-            pool.refresh_matching()
+            pool.match_by(pool.matching.updated({known[node.id]: node for node in rows}))
 
     def _set_nodes(self, name: PoolName, nodes: list[Node]) -> None:
         """Make *nodes*, sorted, those of the pool; bindings follow their nodes."""
         pool = self._pool(name)
-        homeless = pool.table.set_nodes(
-            tuple(node.id for node in nodes),
-            [node.total for node in nodes],
-            bytes(node.takes_new_runs for node in nodes),
-        )
+        homeless = _fill(pool.table, nodes)
         for node in pool.nodes:
             self._pool_of.pop(node.id, None)
         for node in nodes:
             self._pool_of[node.id] = name
         pool.set_rows(tuple(nodes))
-        pool.refresh_matching()
-        self._homeless.update((each[0], _Hold._make(each[1:])) for each in homeless)
-        for job_id, hold in list(self._homeless.items()):
-            if self._pool_of.get(hold.node_id) == name:
-                self._set(job_id, hold)
+        pool.match_by(Matching(nodes))
+        self._homeless.update((each[0], each[1:]) for each in homeless)
+        for job_id, (node_id, *held) in list(self._homeless.items()):
+            if self._pool_of.get(node_id) == name:
+                requirements, priority, preemptible, of = held
+                pool.table.hold(job_id, requirements, node_id, priority, preemptible, of)
+                del self._homeless[job_id]
 
     def _remove(self, node_ids: Iterable[NodeId]) -> None:
         gone = set(node_ids)
@@ -288,10 +302,8 @@ class NodeDb:
             if not gone.isdisjoint(pool.table.node_by_id):
                 self._set_nodes(name, [node for node in pool.nodes if node.id not in gone])
 
-    def _hold(self, job: Job) -> _Hold | None:
-        run = job.active_run
-        if run is None or not job.state.active:
-            return None
+    def _preemptible(self, job: Job) -> bool:
+        """Whether what *job* holds can be taken from it; raises for one that cannot be held."""
         requirements = job.requirements
         wanted = requirements.resources
         if len(wanted) != self._width or wanted.has_negative:
@@ -299,20 +311,5 @@ class NodeDb:
                 f"job {job.id!r}: request {wanted.to_tuple()}; write an amount of 0 or more for "
                 f"each of {', '.join(self.config.spec.names)}"
             )
-        preemptible = self.config.priority_class(requirements.priority_class).preemptible
-        return _Hold(run.node_id, requirements, run.priority, preemptible)
+        return self.config.priority_class(requirements.priority_class).preemptible
 
-    def _set(self, job_id: JobId, hold: _Hold | None) -> None:
-        """Make a job hold exactly *hold*."""
-        home = None if hold is None else self._pool_of.get(hold.node_id)
-        self._homeless.pop(job_id, None)
-        for name, pool in self._pools.items():
-            if name != home:
-                pool.table.drop(job_id)
-        if hold is None:
-            return
-        if home is None:
-            self._homeless[job_id] = hold
-            return
-        node_id, requirements, priority, preemptible = hold
-        self._pools[home].table.hold(job_id, requirements, node_id, priority, preemptible)

@@ -165,7 +165,7 @@ class _EmptyPool:
                 found = self._fork.find(shape, EVICTED, only=only)
                 if isinstance(found, NotFound):
                     return n
-                attempt.bind(f"member {n}", shape, found.node_id, 0, preemptible=False)
+                attempt.bind_as(f"member {n}", shape, found.node_id, 0, preemptible=False)
         return len(order)
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from pyresched._core import Job, NodeTable, RoundWalk, Run
+from pyresched._core import EVICTED, Job, NodeTable, RoundWalk, Run
 from pyresched.model import (
     GangId,
     JobId,
@@ -120,7 +120,7 @@ class RoomMaker:
         mark = self._table.begin()
         placed = []
         for job in jobs:
-            found = self._table.find_for(job.requirements, 0, avoid, only)
+            found = self._table.find_for(job.requirements, EVICTED, avoid, only)
             if found is not None:
                 node_id, method = found[0], Method.NO_PREEMPTION
             else:
@@ -245,7 +245,7 @@ class RoomMaker:
         With the units that must go there, the youngest first; none of them could be spared.
         """
         tallies = {
-            self._table.node_ids[node]: _Tally(self._table.amounts(node, 0)) for node in nodes
+            self._table.node_ids[node]: _Tally(self._table.amounts(node, EVICTED)) for node in nodes
         }
         for unit in self._line:
             if unit.gave_way or unit.priority > priority:
@@ -288,7 +288,7 @@ class RoomMaker:
         mark = self._table.begin()
         for job in unit.jobs:
             run = run_of(job)
-            room = self._table.amounts(self._table.node_by_id[run.node_id], 0)
+            room = self._table.amounts(self._table.node_by_id[run.node_id], EVICTED)
             if not job.requirements.resources.fits_in(room):
                 self._table.undo(mark)
                 return False

@@ -61,7 +61,7 @@ def test_what_would_fit_an_empty_node_lacks_room_now():
     """A running job is in the way: what is left is told, not what there is."""
     fork = NodeDb(node_config(), [node("a", 8, 8), node("b", 2, 2)]).fork("default")
     with fork.attempt() as attempt:
-        attempt.bind("j", requirements(5, 1), "a", 1000, False)
+        attempt.bind_as("j", requirements(5, 1), "a", 1000, False)
         found = fork.find(requirements(4, 1), 1000)
         assert found.reasons == (short(ReasonCode.INSUFFICIENT_RESOURCES, "cpu", 4, 3),)
         assert repr(found) == ("NotFound(insufficient resources: cpu: wanted 4, best node had 3)")
@@ -71,7 +71,7 @@ def test_reasons_are_those_of_the_moment_of_the_search():
     """What changed since, or was taken back, does not change them."""
     fork = NodeDb(node_config(), [node("a", 8, 8)]).fork("default")
     with fork.attempt() as attempt:
-        attempt.bind("j", requirements(8, 1), "a", 1000, False)
+        attempt.bind_as("j", requirements(8, 1), "a", 1000, False)
         found = fork.find(requirements(4, 1), 1000)
     assert fork.find(requirements(4, 1), 1000)
     assert found.reasons == (short(ReasonCode.INSUFFICIENT_RESOURCES, "cpu", 4, 0),)
@@ -81,7 +81,7 @@ def test_room_at_the_level_asked_for_is_told():
     """A preemptible job is in the way of free room only."""
     fork = NodeDb(node_config(0, 5, preemptible=[0]), [node("a", 8, 8)]).fork("default")
     with fork.attempt() as attempt:
-        attempt.bind("j", requirements(6, 1), "a", 0, True)
+        attempt.bind_as("j", requirements(6, 1), "a", 0, True)
         assert fork.find(requirements(9, 1), 5).reason.code is ReasonCode.EXCEEDS_EVERY_NODE
         assert fork.not_found(requirements(5, 1), EVICTED).reason.had == 2
         assert fork.find(requirements(5, 1), 0).reason.had == 2
@@ -93,7 +93,7 @@ def test_an_over_allocated_node_is_short_of_room():
     db = NodeDb(node_config(0, 5, preemptible=[0]), [node("a", 8, 8)])
     fork = db.fork("default")
     with fork.attempt() as attempt:
-        attempt.bind("j", requirements(9, 1), "a", 0, True)
+        attempt.bind_as("j", requirements(9, 1), "a", 0, True)
         attempt.keep()
     fork.table.close_over_allocated()
     for priority in (0, 5, EVICTED):
@@ -113,7 +113,7 @@ def test_a_hundred_thousand_refusals_make_no_reason(monkeypatch):
     assert not asked
     assert found[0].reason.had == 8
     with fork.attempt() as attempt:
-        attempt.bind("j", requirements(1, 1), "a", 1000, False)
+        attempt.bind_as("j", requirements(1, 1), "a", 1000, False)
         assert fork.find(need, 1000) is found[0]
         attempt.unbind("j")
         assert fork.find(need, 1000) is not found[0]

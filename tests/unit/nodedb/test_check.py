@@ -4,10 +4,10 @@ import pytest
 
 from kit.jobs import requirements
 from kit.nodes import node, node_config
+from pyresched._core import EVICTED
 from pyresched.model import Intake, ResourceVector
 from pyresched.nodedb import NodeDb
 from pyresched.nodedb.check import breaches
-from pyresched.nodedb.nodes import _Hold
 
 
 def fork_with_jobs():
@@ -15,9 +15,9 @@ def fork_with_jobs():
     rows = [node("a", 8, 8), node("b", 8, 8)]
     fork = NodeDb(node_config(0, 5, preemptible=[0]), rows).fork("default")
     with fork.attempt() as attempt:
-        attempt.bind("soft", requirements(3, 1), "a", 0, True)
-        attempt.bind("gone", requirements(2, 1), "a", 0, True)
-        attempt.bind("firm", requirements(1, 1), "b", 0, False)
+        attempt.bind_as("soft", requirements(3, 1), "a", 0, True)
+        attempt.bind_as("gone", requirements(2, 1), "a", 0, True)
+        attempt.bind_as("firm", requirements(1, 1), "b", 0, False)
         attempt.evict("gone")
         attempt.keep()
     return fork
@@ -53,9 +53,9 @@ def test_a_sound_table_has_no_breach():
 @pytest.mark.parametrize(
     ("question", "wrong", "number", "count"),
     [
-        ("amounts", lambda had, i, row: less_cpu(had) if (i, row) == (0, 0) else had, "INV-B1", 1),
-        ("amounts", lambda had, i, row: less_cpu(had) if (i, row) == (1, 1) else had, "INV-B2", 1),
-        ("amounts", lambda had, _, row: less_cpu(had) if row == 2 else had, "INV-B2", 2),
+        ("amounts", lambda had, i, at: less_cpu(had) if (i, at) == (0, EVICTED) else had, "INV-B1", 1),
+        ("amounts", lambda had, i, at: less_cpu(had) if (i, at) == (1, 0) else had, "INV-B2", 1),
+        ("amounts", lambda had, _, at: less_cpu(had) if at == 5 else had, "INV-B2", 2),
         ("total", less_cpu, "INV-B1", 2),
         ("bound", lambda jobs, _: jobs[1:], "INV-B4", 2),
         ("bound_jobs", lambda jobs: jobs[1:], "INV-B4", 1),
@@ -87,7 +87,7 @@ def test_each_damage_is_reported_under_its_number(question, wrong, number, count
 def test_levels_that_decrease_are_reported():
     """A job of a higher class sees less than one of a lower class: never."""
     fork = fork_with_jobs()
-    swapped = Damaged(fork.table, "amounts", lambda _, i, row: fork.table.amounts(i, 2 - row))
+    swapped = Damaged(fork.table, "amounts", lambda _, i, at: fork.table.amounts(i, {EVICTED: 5, 5: EVICTED}.get(at, at)))
     assert any(each.startswith("INV-B3") for each in breaches(swapped, fork.nodes))
 
 
@@ -106,5 +106,5 @@ def test_the_db_reports_what_its_parts_disagree_on():
     db._pool_of["a"] = "other"
     assert [each.split(":")[0] for each in db.check()] == ["INV-B4"]
     db._pool_of["a"] = "default"
-    db._homeless["j"] = _Hold("a", requirements(), 0, preemptible=False)
+    db._homeless["j"] = ("a", requirements(), 0, False, "default")
     assert [each.split(":")[0] for each in db.check()] == ["INV-B6"]

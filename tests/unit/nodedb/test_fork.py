@@ -23,7 +23,7 @@ def fork_of(rows, *priorities, preemptible=(), width=2):
 def put(fork, job_id, asked, node_id, priority=1000, *, preemptible=False):
     """Bind for good."""
     with fork.attempt() as attempt:
-        attempt.bind(job_id, asked, node_id, priority, preemptible)
+        attempt.bind_as(job_id, asked, node_id, priority, preemptible)
         attempt.keep()
 
 
@@ -267,13 +267,13 @@ def test_the_room_of_an_evicted_job_is_offered_from_the_lowest_level_on():
     assert fork.find(requirements(5, 1), 0) == Candidate("a", 0)
 
 
-def test_a_priority_between_levels_sees_those_below_it():
-    """Never more than it may have; below all levels, only what nobody holds."""
+def test_a_priority_sees_what_is_held_at_it_or_above():
+    """What holds at its priority or above is taken, and nothing else."""
     fork = fork_of([node("a", 8, 8)], 0, 5, 9, preemptible=[0, 5])
     put(fork, "zero", requirements(1, 0), "a", 0, preemptible=True)
     put(fork, "five", requirements(2, 0), "a", 5, preemptible=True)
     seen = {p: fork.allocatable("a", p)[0] for p in (EVICTED, -3, 0, 3, 5, 7, 9, 99)}
-    assert seen == {EVICTED: 5, -3: 5, 0: 5, 3: 5, 5: 6, 7: 6, 9: 8, 99: 8}
+    assert seen == {EVICTED: 5, -3: 5, 0: 5, 3: 6, 5: 6, 7: 8, 9: 8, 99: 8}
     put(fork, "seven", requirements(1, 0), "a", 7, preemptible=True)
     assert [fork.allocatable("a", p)[0] for p in (EVICTED, 0, 5, 9)] == [4, 4, 5, 8]
     assert fork.check() == []
@@ -304,7 +304,7 @@ def test_counting_stops_at_the_end_of_int64_and_comes_back_exactly():
     before = state(fork)
     with fork.attempt() as attempt:
         for n in range(3):
-            attempt.bind(f"j{n}", requirements(most - n, 1), "a", 1000, False)
+            attempt.bind_as(f"j{n}", requirements(most - n, 1), "a", 1000, False)
         assert fork.allocatable("a", 1000).to_tuple() == (0, 7)
         assert fork.check() == []
         copy = fork.fork()
@@ -329,19 +329,19 @@ def test_every_way_there_and_back_restores():
     fork = fork_of([node("a")], 0, 5, preemptible=[0])
     empty = state(fork)
     with fork.attempt() as attempt:
-        attempt.bind("j", SMALL, "a", 0, True)
+        attempt.bind_as("j", SMALL, "a", 0, True)
         bound = state(fork)
         attempt.unbind("j")
         assert state(fork) == empty
-        attempt.bind("j", SMALL, "a", 0, True)
+        attempt.bind_as("j", SMALL, "a", 0, True)
         attempt.evict("j")
         assert fork.bound("a") == ("j",)
         assert fork.binding("j") == Binding("a", SMALL, 0, preemptible=True, evicted=True)
         attempt.unbind("j")
         assert state(fork) == empty
-        attempt.bind("j", SMALL, "a", 0, True)
+        attempt.bind_as("j", SMALL, "a", 0, True)
         attempt.evict("j")
-        attempt.bind("j", SMALL, "a", 0, True)
+        attempt.bind_as("j", SMALL, "a", 0, True)
         assert state(fork) == bound
 
 
@@ -349,12 +349,12 @@ def test_steps_that_make_no_sense_are_refused_and_change_nothing():
     """Twice bound, twice evicted, evicted from nowhere; unbinding nobody is fine."""
     fork = fork_of([node("a"), node("b")])
     with fork.attempt() as attempt:
-        attempt.bind("j", SMALL, "a", 0, False)
+        attempt.bind_as("j", SMALL, "a", 0, False)
         before = state(fork)
         with pytest.raises(IllegalBinding, match="'j' cannot be bound to 'a': it is bound there"):
-            attempt.bind("j", SMALL, "a", 0, False)
+            attempt.bind_as("j", SMALL, "a", 0, False)
         with pytest.raises(IllegalBinding, match="it holds node 'a'; unbind it first"):
-            attempt.bind("j", SMALL, "b", 0, False)
+            attempt.bind_as("j", SMALL, "b", 0, False)
         with pytest.raises(IllegalBinding, match="'k' cannot be evicted: it holds no node"):
             attempt.evict("k")
         attempt.unbind("k")
@@ -364,9 +364,9 @@ def test_steps_that_make_no_sense_are_refused_and_change_nothing():
         with pytest.raises(IllegalBinding, match="it is evicted already"):
             attempt.evict("j")
         with pytest.raises(IllegalBinding, match="it holds node 'a'; unbind it first"):
-            attempt.bind("j", SMALL, "b", 0, False)
+            attempt.bind_as("j", SMALL, "b", 0, False)
         with pytest.raises(IllegalBinding, match="with other requirements"):
-            attempt.bind("j", BIG, "a", 0, False)
+            attempt.bind_as("j", BIG, "a", 0, False)
         assert state(fork) == before
         attempt.unbind("j")
         with pytest.raises(IllegalBinding, match="it holds no node"):
@@ -379,11 +379,11 @@ def test_unknown_nodes_and_bad_requests_are_refused():
     before = state(fork)
     with fork.attempt() as attempt:
         with pytest.raises(UnknownNode, match="no node 'z'"):
-            attempt.bind("j", SMALL, "z", 0, False)
+            attempt.bind_as("j", SMALL, "z", 0, False)
         with pytest.raises(InputError, match="3 amounts where there are 2 resources"):
-            attempt.bind("j", requirements(1, 1, 1), "a", 0, False)
+            attempt.bind_as("j", requirements(1, 1, 1), "a", 0, False)
         with pytest.raises(InputError, match="amount -1 of resource 1; write 0 or more"):
-            attempt.bind("j", requirements(1, -1), "a", 0, False)
+            attempt.bind_as("j", requirements(1, -1), "a", 0, False)
         assert state(fork) == before
     for call in (fork.node, fork.bound, fork.over_allocated, fork.takes_new):
         with pytest.raises(UnknownNode):
@@ -417,7 +417,7 @@ def test_an_evicted_job_may_return_where_there_is_room():
         attempt.evict("j")
         assert fork.can_return("j")
         assert fork.has_room(requirements(8, 1), "a", priority=0)
-        attempt.bind("new", requirements(1, 1), "a", 5, False)
+        attempt.bind_as("new", requirements(1, 1), "a", 5, False)
         assert not fork.can_return("j")
         assert not fork.has_room(requirements(8, 1), "a", priority=0)
     assert not fork.can_return("nobody")
@@ -429,8 +429,8 @@ def test_an_evicted_job_may_return_where_there_is_room():
 def with_a_mistake(fork):
     """An attempt that ends in an exception."""
     with fork.attempt() as attempt:
-        attempt.bind("j", SMALL, "a", 0, False)
-        attempt.bind("k", SMALL, "z", 0, False)
+        attempt.bind_as("j", SMALL, "a", 0, False)
+        attempt.bind_as("k", SMALL, "z", 0, False)
 
 
 def test_an_attempt_is_taken_back_unless_kept():
@@ -438,13 +438,13 @@ def test_an_attempt_is_taken_back_unless_kept():
     fork = fork_of([node("a")])
     before = state(fork)
     with fork.attempt() as attempt:
-        attempt.bind("j", SMALL, "a", 0, False)
+        attempt.bind_as("j", SMALL, "a", 0, False)
     assert state(fork) == before
     with pytest.raises(UnknownNode):
         with_a_mistake(fork)
     assert state(fork) == before
     with fork.attempt() as attempt:
-        attempt.bind("j", SMALL, "a", 0, False)
+        attempt.bind_as("j", SMALL, "a", 0, False)
         attempt.keep()
     assert fork.bound("a") == ("j",)
 
@@ -454,9 +454,9 @@ def test_a_kept_attempt_inside_one_that_is_not_goes_with_it():
     fork = fork_of([node("a")])
     before = state(fork)
     with fork.attempt() as outer:
-        outer.bind("j", SMALL, "a", 0, False)
+        outer.bind_as("j", SMALL, "a", 0, False)
         with fork.attempt() as inner:
-            inner.bind("k", SMALL, "a", 0, False)
+            inner.bind_as("k", SMALL, "a", 0, False)
             inner.keep()
         with fork.attempt() as inner:
             inner.unbind("j")
@@ -466,7 +466,7 @@ def test_a_kept_attempt_inside_one_that_is_not_goes_with_it():
     assert not fork.table.in_attempt
     with fork.attempt() as outer:
         with fork.attempt() as inner:
-            inner.bind("k", SMALL, "a", 0, False)
+            inner.bind_as("k", SMALL, "a", 0, False)
             inner.keep()
         outer.keep()
     assert fork.bound("a") == ("k",)
@@ -481,7 +481,7 @@ def test_attempts_nest_deeper_than_what_is_remembered():
     for n in range(30):
         attempt = fork.attempt()
         open_ones.append(attempt.__enter__())
-        attempt.bind(f"j{n}", one, "a", 0, False)
+        attempt.bind_as(f"j{n}", one, "a", 0, False)
         assert fork.find(requirements(29 - n, 1), 1000)
         assert not fork.find(requirements(30 - n, 1), 1000)
     for n, attempt in reversed(list(enumerate(open_ones))):
@@ -504,7 +504,7 @@ def test_an_attempt_is_used_in_its_own_block_only():
         with pytest.raises(TxnClosed):
             attempt.keep()
     with pytest.raises(TxnClosed):
-        attempt.bind("j", SMALL, "a", 0, False)
+        attempt.bind_as("j", SMALL, "a", 0, False)
     with pytest.raises(TxnClosed, match="one block"), attempt:
         pass
     with fork.attempt() as outer, fork.attempt() as inner:
@@ -512,7 +512,7 @@ def test_an_attempt_is_used_in_its_own_block_only():
             outer.evict("j")
         with pytest.raises(TxnClosed, match="inside this one"):
             outer.keep()
-        inner.bind("j", SMALL, "a", 0, False)
+        inner.bind_as("j", SMALL, "a", 0, False)
     assert fork.bound("a") == ()
 
 
@@ -526,7 +526,7 @@ def test_gangs_are_tried_and_taken_back():
                 found = fork.find(SMALL, 1000)
                 if not found:
                     return False
-                attempt.bind(f"{name}.{n}", SMALL, found.node_id, 1000, False)
+                attempt.bind_as(f"{name}.{n}", SMALL, found.node_id, 1000, False)
             attempt.keep()
             return True
 
@@ -550,7 +550,7 @@ def test_what_did_not_fit_is_found_once_room_is_given_back():
         with fork.attempt() as inner:
             inner.unbind("j")
             assert fork.find(need, EVICTED)
-            inner.bind("k", requirements(8, 1), "a", 5, False)
+            inner.bind_as("k", requirements(8, 1), "a", 5, False)
             assert not fork.find(need, 5)
         assert fork.find(need, 0) == Candidate("a", 0)
         assert not fork.find(need, EVICTED)
@@ -659,7 +659,7 @@ def test_evicted_and_running_candidates_count_alike():
     with fork.attempt() as attempt:
         attempt.evict("j1")
         assert victims(fork, order, 4) == ("b", "j1")
-        attempt.bind("new", requirements(6, 1), "b", 5, False)
+        attempt.bind_as("new", requirements(6, 1), "b", 5, False)
         assert victims(fork, order, 4) == ("a", "j0")
         assert victims(fork, order, 2) == ("b", "j1")
 

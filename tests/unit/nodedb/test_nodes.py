@@ -300,19 +300,18 @@ def test_a_diff_with_a_bad_job_changes_nothing(db, bad, error, says):
     assert state(db) == before
 
 
-def test_requirements_that_nothing_has_any_more_are_dropped(db, monkeypatch):
+def test_requirements_that_nothing_has_any_more_are_dropped(db):
     """A long life with ever new requests does not grow; what is bound keeps its own."""
-    monkeypatch.setattr("pyresched.nodedb.nodes._MANY_SHAPES", 10)
     kept = running("kept", "b", 2, 3)
     early = [running(f"early-{n}", "a", n, 7) for n in range(3)]
     db.advance(Pairs.added([*early, kept]))
     db.advance(Pairs(*((one, None) for one in early)))
     table = db._pools["default"].table
-    for n in range(100):
+    for n in range(1_100):
         one = running("j", "a", 1 + n % 7, n)
         db.advance(Pairs((None, one)))
         db.advance(Pairs((one, None)))
-    assert table.shapes < 30
+    assert table.shapes < 100
     assert db.fork("default").binding("kept").requirements == kept.requirements
     assert db.fork("default").allocatable("b", EVICTED) == ResourceVector((6, 5))
     assert db.fork("default").find(requirements(1, 1), 0).node_id == "b"
@@ -385,7 +384,7 @@ def test_the_bare_pool_is_empty_open_and_whole(db):
     assert bare.find(requirements(11, 1), 0).reason.had == 10
     assert bare.check() == []
     with bare.attempt() as attempt:
-        attempt.bind("j", requirements(1, 1), "a", 0, False)
+        attempt.bind_as("j", requirements(1, 1), "a", 0, False)
         attempt.keep()
     assert db.bare("default").bound("a") == ()
 
