@@ -137,8 +137,9 @@ class ModelNodes:
 
     def seen_levels(self, priority: int | None) -> list[int | None]:
         """The levels that a job of *priority* may take room at, the free one first."""
-        up_to = [] if priority is None else [level for level in self.levels if level <= priority]
-        return [None, *up_to]
+        if priority is None:
+            return [None]
+        return [None, *sorted({priority, *(at for at in self.levels if at <= priority)})]
 
     def find(
         self,
