@@ -1,6 +1,6 @@
 # cython: language_level=3
 # Jobs on their way into a store, each id once.
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t
 
 from pyresched._core.ids cimport Column, Key
 from pyresched._core.records cimport Name, Record
@@ -8,16 +8,16 @@ from pyresched._core.records cimport Name, Record
 
 cdef class Batch:
     cdef Record **records
-    cdef uint32_t *hashes  # of their ids, once `distinct` has passed
+    cdef Key *keys         # of their ids, once `read_keys` has passed
+    cdef bint has_keys
     cdef Py_ssize_t count
     cdef list keeper       # the jobs whose records these are; None: they are held here
     cdef int room(self, Py_ssize_t count) except -1
-    cdef int distinct(self, const Column *column) except -1
+    cdef int read_keys(self, const Column *column) except -1
+    cdef int distinct(self) except -1
     cdef void keep(self, Py_ssize_t kept, Py_ssize_t i) noexcept
     cdef void cut(self, Py_ssize_t kept) noexcept
     cdef int resolve(self, Py_ssize_t kept, Py_ssize_t again) except -1
-    # The key of the id in row *i*; `distinct` has passed.
-    cdef int key(self, const Column *column, Py_ssize_t i, Key *key) except -1
 
 
 # A column of ids: strs, cells of fixed width, or Arrow's offsets and bytes.
@@ -33,7 +33,8 @@ cdef class Texts:
     cdef const uint8_t *cell(self, Py_ssize_t i, size_t *size) noexcept nogil
     # The keys of all rows; how many there were before one that is no ASCII id.
     cdef Py_ssize_t keys(self, const Column *column, Key *keys) noexcept nogil
-    cdef int read(self, const Column *column, Py_ssize_t i, Name *name, uint8_t *kind) except -1
+    cdef int read(self, const Column *column, Py_ssize_t i, Name *name, uint8_t *kind,
+                  Key *key) except -1
 
 
 cdef Batch batch_of_jobs(jobs)

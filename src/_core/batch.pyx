@@ -12,16 +12,16 @@ from cpython.buffer cimport (
     PyBUF_CONTIG_RO, PyBUF_FORMAT, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
 )
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from cpython.ref cimport Py_INCREF, Py_XINCREF
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from pyresched._core.bits cimport whole
 from pyresched._core.ids cimport KIND_HEAP, Column, Key, read_bytes
 from pyresched._core.records cimport (
-    VALIDATED, Kind, Name, Record, kind_of, name_equal, name_read, name_text, own_cold, record_drop,
-    record_key, record_new, records_equal,
+    VALIDATED, Kind, Name, Record, kind_of, name_equal, name_key, name_read, name_text, own_cold,
+    record_drop, record_key, records_equal, records_new,
 )
 from pyresched._core.values cimport Gang, Requirements
 from pyresched._core.views cimport Job
@@ -30,9 +30,12 @@ from pyresched.errors import DuplicateId, InputError
 
 cdef enum:
     FEW = 8                  # so many are compared with one another
-    MOST_COMBINATIONS = 1 << 22
+    PARTS = 6                # of a kind
+    TOGETHER = 256           # rows whose records stay in the cache until they are whole
 
 cdef int64_t MOST_PRIORITY = 4294967295
+cdef int64_t MOST_VALUES = 0x7FFFFFFF
+cdef tuple SIGNED = (b"b", b"h", b"i", b"l", b"q")
 
 
 @cython.final
@@ -46,37 +49,35 @@ cdef class Batch:
             for i in range(self.count):
                 record_drop(self.records[i])
         free(self.records)
-        free(self.hashes)
+        free(self.keys)
 
     cdef int room(self, Py_ssize_t count) except -1:
         self.records = <Record **> malloc(max(1, count) * sizeof(Record *))
-        self.hashes = <uint32_t *> malloc(max(1, count) * sizeof(uint32_t))
-        if self.records == NULL or self.hashes == NULL:
+        self.keys = <Key *> malloc(max(1, count) * sizeof(Key))
+        if self.records == NULL or self.keys == NULL:
             raise MemoryError
         return 0
 
-    cdef int key(self, const Column *column, Py_ssize_t i, Key *key) except -1:
-        cdef const Record *record = self.records[i]
-        if record.id_kind == KIND_HEAP:
-            return record_key(column, record, key)
-        key.kind = record.id_kind
-        key.hi = record.id.hi
-        key.lo = record.id.lo
-        key.hash = self.hashes[i]
+    cdef int read_keys(self, const Column *column) except -1:
+        """Take the ids apart. Raises what an id raises that cannot be one."""
+        cdef Py_ssize_t i
+        if self.has_keys:
+            return 0
+        for i in range(self.count):
+            record_key(column, self.records[i], &self.keys[i])
+        self.has_keys = True
         return 0
 
-    cdef int distinct(self, const Column *column) except -1:
-        """Leave out what repeats. Raises DuplicateId for one id with different content, and what
-        an id raises that cannot be one."""
+    cdef int distinct(self) except -1:
+        """Leave out what repeats; `read_keys` has passed. Raises DuplicateId for one id with
+        different content."""
         cdef uint64_t *table
         cdef uint64_t entry
         cdef Py_ssize_t i, j, kept = 0, count = self.count
         cdef size_t at, mask = 16
-        cdef Key key
+        cdef uint32_t hash_
         if count <= FEW:
             for i in range(count):
-                record_key(column, self.records[i], &key)
-                self.hashes[i] = key.hash
                 for j in range(kept):
                     if self.resolve(j, i):
                         break
@@ -93,18 +94,17 @@ cdef class Batch:
         mask -= 1
         try:
             for i in range(count):
-                record_key(column, self.records[i], &key)
-                self.hashes[i] = key.hash
-                at = key.hash & mask
+                hash_ = self.keys[i].hash
+                at = hash_ & mask
                 while table[at]:
                     entry = table[at]
-                    if entry >> 32 == key.hash and self.resolve(<uint32_t> entry - 1, i):
+                    if entry >> 32 == hash_ and self.resolve(<uint32_t> entry - 1, i):
                         break
                     at = (at + 1) & mask
                 else:
                     self.keep(kept, i)
                     kept += 1
-                    table[at] = <uint64_t> key.hash << 32 | <uint64_t> kept
+                    table[at] = <uint64_t> hash_ << 32 | <uint64_t> kept
         finally:
             free(table)
         self.cut(kept)
@@ -113,9 +113,11 @@ cdef class Batch:
     cdef void keep(self, Py_ssize_t kept, Py_ssize_t i) noexcept:
         """Let the record at *i* stand at *kept*; what stood there comes behind."""
         cdef Record *other = self.records[kept]
+        if kept == i:
+            return
         self.records[kept] = self.records[i]
         self.records[i] = other
-        self.hashes[kept] = self.hashes[i]
+        self.keys[kept] = self.keys[i]
 
     cdef void cut(self, Py_ssize_t kept) noexcept:
         """Leave out all from *kept* on."""
@@ -231,31 +233,36 @@ cdef class Texts:
                 return i
         return self.count
 
-    cdef int read(self, const Column *column, Py_ssize_t i, Name *name, uint8_t *kind) except -1:
-        """The form of the id in row *i*, a hold taken."""
-        cdef Key key
+    cdef int read(self, const Column *column, Py_ssize_t i, Name *name, uint8_t *kind,
+                  Key *key) except -1:
+        """The form of the id in row *i*, a hold taken, and its key."""
         cdef const uint8_t *text
         cdef size_t size = 0
-        if self.strs is not None:
+        if self.strs is None:
+            text = self.cell(i, &size)
+            if read_bytes(column, text, size, key) and key.kind != KIND_HEAP:
+                name.hi = key.hi
+                name.lo = key.lo
+                kind[0] = key.kind
+                return 0
+            id_ = decoded(i, text, size)
+        else:
             id_ = self.strs[i]
             if type(id_) is not str:
                 raise TypeError(f"ids[{i}] is a str, got {id_!r}")
             if not id_:
                 raise InputError(f"ids[{i}] must not be empty")
-            return name_read(<str> id_, name, kind)
-        text = self.cell(i, &size)
-        if read_bytes(column, text, size, &key) and key.kind != KIND_HEAP:
-            name.hi = key.hi
-            name.lo = key.lo
-            kind[0] = key.kind
-            return 0
-        if size == 0:
-            raise InputError(f"ids[{i}] must not be empty")
-        try:
-            whole_text = (<const char *> text)[:size].decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"ids[{i}] is not UTF-8: {error.reason}") from None
-        return name_read(<str> whole_text, name, kind)
+        name_read(<str> id_, name, kind)
+        return name_key(column, name, kind[0], key)
+
+
+cdef str decoded(Py_ssize_t i, const uint8_t *text, size_t size):
+    if size == 0:
+        raise InputError(f"ids[{i}] must not be empty")
+    try:
+        return (<const char *> text)[:size].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"ids[{i}] is not UTF-8: {error.reason}") from None
 
 
 cdef object packed(str code, values, str name):
@@ -310,18 +317,17 @@ cdef class Numbers:
 cdef class Coded:
     """A column of values by codes, or one value for all rows (code 0)."""
 
-    cdef const int32_t[::1] codes
-    cdef bint is_one
+    cdef Py_buffer codes
+    cdef bint has_codes        # else one value for all rows
     cdef int lowest
+    cdef int64_t limit
     cdef str name
     cdef list values
 
     def __init__(self, column, str name, Py_ssize_t count):
-        cdef Py_ssize_t i
         self.name = name
         if not (isinstance(column, tuple) and len(column) == 2 and not isinstance(column[0], str)
                 and (isinstance(column[0], list) or PyObject_CheckBuffer(column[0]))):
-            self.is_one = True
             self.values = [column]
             return
         codes, values = column
@@ -333,71 +339,126 @@ cdef class Coded:
         if isinstance(codes, list):
             codes = packed("i", codes, name)
         try:
-            self.codes = codes
-        except (ValueError, TypeError, BufferError) as error:
-            raise InputError(f"{name}: codes are a contiguous int32 buffer: {error}") from None
+            PyObject_GetBuffer(codes, &self.codes, PyBUF_CONTIG_RO | PyBUF_FORMAT)
+        except (ValueError, BufferError) as error:
+            raise InputError(f"{name}: codes are a contiguous buffer: {error}") from None
+        self.has_codes = True
+        if self.codes.ndim != 1 or self.codes.format == NULL or self.codes.itemsize not in (
+                1, 2, 4, 8) or (<bytes> self.codes.format).strip(b"<=@") not in SIGNED:
+            raise InputError(
+                f"{name}: codes are a buffer of int8 to int64, got format "
+                f"{(<bytes> (self.codes.format or b'B')).decode()!r}")
         if self.codes.shape[0] != count:
             raise InputError(f"{name} has {self.codes.shape[0]} rows, ids have {count}")
         self.lowest = -1 if name == "gang" else 0
-        for i in range(count):
-            self.at(i)
+        self.limit = min(<int64_t> len(self.values), MOST_VALUES)
 
-    cdef Py_ssize_t at(self, Py_ssize_t i) except -2:
+    def __dealloc__(self):
+        if self.has_codes:
+            PyBuffer_Release(&self.codes)
+
+    cdef int32_t at(self, Py_ssize_t i) except -2:
         """The code of row *i*, looked at each time: the buffer is somebody else's, who may have
         written there meanwhile."""
-        cdef int32_t code = 0
-        if self.is_one:
+        cdef int64_t code
+        if not self.has_codes:
             return 0
-        memcpy(&code, &self.codes[i], sizeof(code))
-        if not self.lowest <= code < len(self.values):
+        code = self.read(i)
+        if not self.lowest <= code < self.limit:
             raise InputError(
-                f"{self.name}[{i}]: code {code} is not from {self.lowest} to "
-                f"{len(self.values) - 1}")
-        return code
+                f"{self.name}[{i}]: code {code} is not from {self.lowest} to {self.limit - 1}")
+        return <int32_t> code
+
+    cdef inline int64_t read(self, Py_ssize_t i) noexcept:
+        cdef const char *place = <const char *> self.codes.buf + i * self.codes.itemsize
+        cdef int32_t word = 0
+        cdef int64_t wide = 0
+        cdef int16_t half = 0
+        if self.codes.itemsize == 4:
+            memcpy(&word, place, 4)
+            return word
+        if self.codes.itemsize == 8:
+            memcpy(&wide, place, 8)
+            return wide
+        if self.codes.itemsize == 2:
+            memcpy(&half, place, 2)
+            return half
+        return (<const signed char *> place)[0]
+
+
+# What the parts of a kind are by code, and the kind; NULL: an open place.
+cdef struct KindCell:
+    int32_t codes[PARTS]
+    PyObject *kind
 
 
 cdef class Kinds:
-    """The kinds of a batch by the codes of their parts."""
+    """The kinds of a batch by the codes of their parts: a table of open places, half full."""
 
     cdef list columns          # Coded: queue, job set, requirements, pools, type, policy
     cdef list kept             # every kind met, so that the borrowed pointers stay good
-    cdef PyObject **known      # by combination; NULL when there are too many
-    cdef size_t[6] strides
+    cdef KindCell *table
+    cdef size_t mask
+    cdef KindCell last         # that of the row before
 
     def __init__(self, list columns):
-        cdef size_t combinations = 1
-        cdef int i
         self.columns = columns
         self.kept = []
-        for i in range(6):
-            self.strides[i] = combinations
-            combinations *= max(1, len((<Coded> columns[i]).values))
-            if combinations > MOST_COMBINATIONS:
-                return
-        self.known = <PyObject **> calloc(combinations, sizeof(PyObject *))
-        if self.known == NULL:
-            raise MemoryError
+        self.widen(64)
 
     def __dealloc__(self):
-        free(self.known)
+        free(self.table)
 
-    cdef Kind of_row(self, Py_ssize_t row):
-        cdef size_t at = 0
-        cdef Py_ssize_t codes[6]
+    cdef int widen(self, size_t places) except -1:
+        cdef KindCell *old = self.table
+        cdef KindCell *table = <KindCell *> calloc(places, sizeof(KindCell))
+        cdef size_t i, count = self.mask + 1
+        if table == NULL:
+            raise MemoryError
+        self.table = table
+        self.mask = places - 1
+        if old != NULL:
+            for i in range(count):
+                if old[i].kind != NULL:
+                    self.place(old[i].codes)[0] = old[i]
+            free(old)
+        return 0
+
+    cdef KindCell *place(self, const int32_t *codes) noexcept:
+        """Where the kind of *codes* is, or belongs."""
+        cdef uint64_t mixed = 0
+        cdef size_t at
+        cdef int i
+        for i in range(PARTS):
+            mixed = (mixed ^ <uint32_t> codes[i]) * <uint64_t> 0x9E3779B97F4A7C15
+        at = <size_t> (mixed >> 32) & self.mask
+        while self.table[at].kind != NULL:
+            if memcmp(self.table[at].codes, codes, sizeof(self.last.codes)) == 0:
+                break
+            at = (at + 1) & self.mask
+        return self.table + at
+
+    cdef PyObject *of_row(self, Py_ssize_t row) except NULL:
+        """Borrowed: kept as long as this is."""
+        cdef int32_t codes[PARTS]
+        cdef KindCell *cell
         cdef int i
         cdef Kind kind
-        for i in range(6):
+        for i in range(PARTS):
             codes[i] = (<Coded> self.columns[i]).at(row)
-        if self.known != NULL:
-            for i in range(6):
-                at += self.strides[i] * codes[i]
-            if self.known[at] != NULL:
-                return <Kind> self.known[at]
-        kind = self.found([(<Coded> self.columns[i]).values[codes[i]] for i in range(6)])
-        if self.known != NULL:
+        if self.last.kind != NULL and memcmp(codes, self.last.codes, sizeof(codes)) == 0:
+            return self.last.kind
+        cell = self.place(codes)
+        if cell.kind == NULL:
+            kind = self.found([(<Coded> self.columns[i]).values[codes[i]] for i in range(PARTS)])
             self.kept.append(kind)
-            self.known[at] = <PyObject *> kind
-        return kind
+            if 2 * <size_t> len(self.kept) > self.mask:
+                self.widen(2 * (self.mask + 1))
+            cell = self.place(codes)
+            memcpy(cell.codes, codes, sizeof(codes))
+            cell.kind = <PyObject *> kind
+        self.last = cell[0]
+        return cell.kind
 
     cdef Kind found(self, list parts):
         """The kind of these parts, each checked."""
@@ -419,54 +480,96 @@ cdef class Kinds:
             policy)
 
 
+@cython.final
+@cython.no_gc
+cdef class Columns:
+    """What `Txn.upsert_columns` was given, each column looked at; see there."""
+
+    cdef Texts ids
+    cdef Numbers submitted
+    cdef Numbers priorities
+    cdef Coded gangs
+    cdef Kinds kinds
+    cdef list payloads
+    cdef uint8_t flags
+
+    cdef Batch batch(self, const Column *column):
+        """The records of all rows."""
+        cdef Batch batch = Batch.__new__(Batch)
+        cdef Py_ssize_t i, end, count = self.ids.count
+        batch.room(count)
+        for i in range(0, count, TOGETHER):
+            end = min(count, i + TOGETHER)
+            records_new(batch.records + i, end - i)
+            batch.count = end
+            self.read_rows(column, batch, i, end)
+        batch.has_keys = True
+        return batch
+
+    cdef int read_rows(self, const Column *column, Batch batch, Py_ssize_t first,
+                       Py_ssize_t end) except -1:
+        cdef Record *record
+        cdef PyObject *kind
+        cdef int64_t number
+        cdef Py_ssize_t i
+        for i in range(first, end):
+            record = batch.records[i]
+            self.ids.read(column, i, &record.id, &record.id_kind, &batch.keys[i])
+            number = self.priorities.at(i)
+            if not 0 <= number <= MOST_PRIORITY:
+                raise InputError(f"priority[{i}] must be from 0 to {MOST_PRIORITY}, got {number}")
+            record.priority = <uint32_t> number
+            record.submitted_at = self.submitted.at(i)
+            record.version = 1
+            record.flags = self.flags
+        for i in range(first, end):
+            kind = self.kinds.of_row(i)
+            Py_XINCREF(kind)
+            batch.records[i].kind = kind
+        if self.gangs.has_codes or self.gangs.values[0] is not None:
+            for i in range(first, end):
+                self.read_gang(batch.records[i], i)
+        if self.payloads is not None:
+            for i in range(first, end):
+                payload = self.payloads[i]
+                if payload is not None:
+                    Py_INCREF(payload)
+                    batch.records[i].payload = <PyObject *> payload
+        return 0
+
+    cdef int read_gang(self, Record *record, Py_ssize_t i) except -1:
+        cdef Py_ssize_t code = self.gangs.at(i)
+        if code < 0:
+            return 0
+        gang = self.gangs.values[code]
+        if gang is not None:
+            own_cold(record)
+            Py_INCREF(gang)
+            record.cold.gang = <PyObject *> gang
+        return 0
+
+
 cdef Batch batch_of_columns(const Column *column, ids, submitted_at, queue, requirements, priority,
                             gang, job_set, pools, job_type, policy, validated, payload):
+    cdef Columns columns = Columns.__new__(Columns)
     cdef Texts texts = Texts(ids)
-    cdef Py_ssize_t i, code, count = texts.count
-    cdef Numbers submitted = Numbers(submitted_at, "submitted_at", count)
-    cdef Numbers priorities = Numbers(priority, "priority", count)
-    cdef Coded gangs = Coded(gang, "gang", count)
-    cdef list payloads = None if payload is None else list(payload)
-    cdef Batch batch = Batch.__new__(Batch)
-    cdef Record *record
-    cdef Kind kind
-    cdef int64_t number
-    cdef Kinds kinds = Kinds([
+    cdef Py_ssize_t count = texts.count
+    columns.ids = texts
+    columns.submitted = Numbers(submitted_at, "submitted_at", count)
+    columns.priorities = Numbers(priority, "priority", count)
+    columns.gangs = Coded(gang, "gang", count)
+    columns.payloads = None if payload is None else list(payload)
+    columns.kinds = Kinds([
         Coded(queue, "queue", count), Coded(job_set, "job_set", count),
         Coded(requirements, "requirements", count), Coded(pools, "pools", count),
         Coded(job_type, "job_type", count), Coded(policy, "policy", count),
     ])
-    for each in gangs.values:
+    for each in columns.gangs.values:
         if each is not None and type(each) is not Gang:
             raise TypeError(f"gang is a Gang or None, got {each!r}")
     if type(validated) is not bool:
         raise TypeError(f"validated is one bool for all rows, got {type(validated).__name__}")
-    if payloads is not None and len(payloads) != count:
-        raise InputError(f"payload has {len(payloads)} rows, ids have {count}")
-    batch.room(count)
-    for i in range(count):
-        record = record_new()
-        batch.records[i] = record
-        batch.count = i + 1
-        texts.read(column, i, &record.id, &record.id_kind)
-        kind = kinds.of_row(i)
-        Py_INCREF(kind)
-        record.kind = <PyObject *> kind
-        number = priorities.at(i)
-        if not 0 <= number <= MOST_PRIORITY:
-            raise InputError(f"priority[{i}] must be from 0 to {MOST_PRIORITY}, got {number}")
-        record.priority = <uint32_t> number
-        record.submitted_at = submitted.at(i)
-        record.version = 1
-        record.flags = VALIDATED if validated else 0
-        code = gangs.at(i)
-        if code >= 0 and gangs.values[code] is not None:
-            each = gangs.values[code]
-            own_cold(record)
-            Py_INCREF(each)
-            record.cold.gang = <PyObject *> each
-        if payloads is not None and payloads[i] is not None:
-            each = payloads[i]
-            Py_INCREF(each)
-            record.payload = <PyObject *> each
-    return batch
+    columns.flags = VALIDATED if validated else 0
+    if payload is not None and len(columns.payloads) != count:
+        raise InputError(f"payload has {len(columns.payloads)} rows, ids have {count}")
+    return columns.batch(column)

@@ -6,7 +6,7 @@ from pyresched._core.hamt cimport Hamt, Maps
 from pyresched._core.ids cimport Column, IdColumn
 from pyresched._core.ordered cimport Item, Tree, Trees
 from pyresched._core.pages cimport Paged, Pages
-from pyresched._core.records cimport Name, Record
+from pyresched._core.records cimport Kind, Name, Record
 from pyresched._core.versions cimport Edit, EditLog, History
 
 cdef enum:
@@ -73,6 +73,8 @@ cdef class JobIndex:
     cdef Trees moments       # of the others: by submit time alone
     cdef Roots roots
     cdef dict ranks          # class name -> rank, 0 the most urgent
+    cdef str class_seen      # the one that was looked up last, and its rank
+    cdef int64_t rank_seen
     cdef uint32_t moves[8]   # by state: bits of the states that may follow
     cdef LaneNumbers lanes
     cdef Edit spare          # of a writer that ended, for the next
@@ -85,8 +87,11 @@ cdef class JobIndex:
 cdef int by_id(const void *column, int64_t a, int64_t b) noexcept nogil
 # Where the members of a gang stand together. Two gangs may share it: readers look twice.
 cdef int64_t gang_hash(const Column *column, str queue, str gang_id) except? -1
-# Where a job belongs. Raises InputError for its class, UnicodeEncodeError.
+# The rank of the class of a kind, -1: there is no such class.
+cdef int64_t rank_of(JobIndex index, Kind kind) except -2
+# Where a job belongs, whose class there is (`place_by`: of this rank). Raises UnicodeEncodeError.
 cdef int place_of(JobIndex index, const Record *job, Place *place) except -1
+cdef int place_by(JobIndex index, const Record *job, int64_t rank, Place *place) except -1
 # Change the entries of every index from those of *old* to those of *new*, NULL: no job.
 cdef int move(JobIndex index, Roots *roots, EditLog *log, const Record *old, const Record *new,
               uint32_t slot) except -1

@@ -212,8 +212,24 @@ cdef class JobIndex:
         return 0
 
 
+cdef int64_t rank_of(JobIndex index, Kind kind) except -2:
+    """The rank of the class of *kind*, 0 the most urgent; -1: there is no such class."""
+    cdef str name = kind.requirements.priority_class
+    if name is index.class_seen:
+        return index.rank_seen
+    rank = index.ranks.get(name)
+    if rank is None:
+        return -1
+    index.class_seen = name
+    index.rank_seen = rank
+    return index.rank_seen
+
+
 cdef int place_of(JobIndex index, const Record *job, Place *place) except -1:
-    """Where *job* belongs. Raises InputError for its class, UnicodeEncodeError."""
+    return place_by(index, job, rank_of(index, <Kind> job.kind), place)
+
+
+cdef int place_by(JobIndex index, const Record *job, int64_t rank, Place *place) except -1:
     cdef Kind kind = <Kind> job.kind
     place.submitted = job.submitted_at
     place.urgency = 0
@@ -221,8 +237,7 @@ cdef int place_of(JobIndex index, const Record *job, Place *place) except -1:
     place.gang = 0
     place.marks = 0
     if job.state == QUEUED:
-        rank = index.ranks.get(kind.requirements.priority_class)
-        place.urgency = <int64_t> rank << 32 | job.priority
+        place.urgency = rank << 32 | job.priority
         place.marks |= IN_LANES
     elif job.state <= RUNNING:
         if active_run(job) != NULL:

@@ -20,6 +20,7 @@ cdef class Txn(Reader):
     cdef int begin_change(self) except -1
     cdef int must_have_room(self, uint64_t jobs) except -1
     cdef int put_all(self, Batch batch) except -1
+    cdef int put_each(self, Batch batch) except -1
     cdef int fill(self, Batch batch) except -1
     cdef int vet(self, const Record *job, uint32_t slot, dict new_runs) except -1
     cdef int vet_runs(self, const Record *job, const Record *old, uint32_t slot,

@@ -13,10 +13,13 @@ from libc.stdlib cimport free, malloc
 
 from pyresched._core.batch cimport Batch, batch_of_columns, batch_of_jobs
 from pyresched._core.hamt cimport hamt_find, hamt_find_many, hamt_put, hamt_remove, hamt_warm
-from pyresched._core.ids cimport NOWHERE, Column, Key, entry_at, read_key, retire_slot, take_slot
+from pyresched._core.hamtbuild cimport Cell, sorted_cells
+from pyresched._core.ids cimport (
+    NOWHERE, Column, Key, entry_at, is_ascii, read_key, retire_slot, take_slot,
+)
 from pyresched._core.jobindex cimport (
     BLOCK, JobIndex, Place, backing_off_item, entry, gang_hash, gang_item, lane_entry, move,
-    place_of, run_entry, submit_item,
+    place_of, rank_of, run_entry, submit_item,
 )
 from pyresched._core.jobload cimport load
 from pyresched._core.jobreader cimport Reader, Walk, several, several_of
@@ -222,51 +225,71 @@ cdef class Txn(Reader):
         return batch.count
 
     cdef int put_all(self, Batch batch) except -1:
+        if batch.count == 0:
+            return 0
+        batch.read_keys(&self.index.ids.column)
+        self.busy = True
+        try:
+            if self.roots.ids.count == 0 and batch.count >= BULK:
+                self.fill(batch)
+            else:
+                self.put_each(batch)
+        finally:
+            self.busy = False
+        return 0
+
+    cdef int put_each(self, Batch batch) except -1:
         cdef JobIndex index = self.index
         cdef dict new_runs = {}
-        cdef Key keys[BLOCK]
         cdef uint32_t *slots = NULL
         cdef Py_ssize_t first, i, count
         cdef uint64_t new = 0
-        if batch.count == 0:
-            return 0
+        batch.distinct()
         slots = <uint32_t *> malloc(batch.count * sizeof(uint32_t))
         if slots == NULL:
             raise MemoryError
-        self.busy = True
         try:
-            batch.distinct(&index.ids.column)
             for first in range(0, batch.count, BLOCK):
                 count = min(<Py_ssize_t> BLOCK, batch.count - first)
-                for i in range(count):
-                    batch.key(&index.ids.column, first + i, &keys[i])
-                hamt_find_many(&index.id_maps, &self.roots.ids, keys, slots + first, count)
-                for i in range(count):
-                    new += slots[first + i] == NOWHERE
-                    self.vet(batch.records[first + i], slots[first + i], new_runs)
+                hamt_find_many(
+                    &index.id_maps, &self.roots.ids, batch.keys + first, slots + first, count)
+                for i in range(first, first + count):
+                    new += slots[i] == NOWHERE
+                    self.vet(batch.records[i], slots[i], new_runs)
             self.must_have_room(new)
-            if self.roots.ids.count == 0 and batch.count >= BULK:
-                return self.fill(batch)
             for first in range(0, batch.count, AHEAD):
                 count = min(<Py_ssize_t> AHEAD, batch.count - first)
-                for i in range(count):
-                    batch.key(&index.ids.column, first + i, &keys[i])
                 if self.roots.ids.count > OUT_OF_REACH:
-                    hamt_warm(&index.id_maps, &self.roots.ids, keys, count)
-                for i in range(count):
-                    self.put(batch.records[first + i], slots[first + i], &keys[i])
+                    hamt_warm(&index.id_maps, &self.roots.ids, batch.keys + first, count)
+                for i in range(first, first + count):
+                    self.put(batch.records[i], slots[i], &batch.keys[i])
         finally:
-            self.busy = False
             free(slots)
         return 0
 
     cdef int fill(self, Batch batch) except -1:
-        """Put the first jobs of a store, which have passed. Out of memory, the transaction ends."""
+        """Put the first jobs of a store, all or none. Out of memory, the transaction ends."""
+        cdef dict new_runs = {}
+        cdef Py_ssize_t i
+        cdef Cell *cells = NULL
+        cdef bint twice = False
+        # The order of hashes, which the map is made of, shows at once that no id is there twice.
+        cells = sorted_cells(batch.keys, batch.count, &twice)
         try:
-            load(self.index, &self.roots, &self.edit.log, batch)
-        except BaseException:
-            self.end()
-            raise
+            if twice:
+                free(cells)
+                cells = NULL
+                batch.distinct()
+            for i in range(batch.count):
+                self.vet(batch.records[i], NOWHERE, new_runs)
+            self.must_have_room(batch.count)
+            try:
+                load(self.index, &self.roots, &self.edit.log, batch, cells)
+            except BaseException:
+                self.end()
+                raise
+        finally:
+            free(cells)
         return 0
 
     def delete_many(self, ids):
@@ -306,13 +329,14 @@ cdef class Txn(Reader):
         cdef JobIndex index = self.index
         cdef const Record *old = NULL if slot == NOWHERE else self.record(slot)
         cdef Kind kind = <Kind> job.kind
-        if kind.requirements.priority_class not in index.ranks:
+        if rank_of(index, kind) < 0:
             raise InputError(
                 f"job {id_of(job)!r}: no priority class {kind.requirements.priority_class!r}; "
                 f"known: {', '.join(sorted(index.ranks))}")
         if job.state == BACKING_OFF and (job.cold == NULL or job.cold.eligible_at == NEVER):
             raise InputError(f"job {id_of(job)!r} is backing off without eligible_at; set it")
-        if job.cold != NULL and job.cold.gang != NULL:
+        if job.cold != NULL and job.cold.gang != NULL and not (
+                is_ascii(kind.queue) and is_ascii((<Gang> job.cold.gang).id)):
             gang_hash(&index.ids.column, kind.queue, (<Gang> job.cold.gang).id)
         if old != NULL and not index.moves[old.state] >> job.state & 1:
             # Who hands on the newest versions only may skip states, but none follows an end.

@@ -114,6 +114,8 @@ cdef bint trackers_equal(const TrackerPart *a, const TrackerPart *b) except -1
 # Raise MemoryError.
 cdef Record *record_new() except NULL
 cdef Record *record_copy(const Record *record) except NULL
+# *count* of them to *records*, all or none.
+cdef int records_new(Record **records, size_t count) except -1
 # Give up a hold. The last one frees it, which may run a user's code.
 cdef void record_drop(Record *record) noexcept
 cdef bint records_equal(const Record *a, const Record *b) except -1
@@ -151,5 +153,8 @@ cdef inline const RunPart *active_run(const Record *record) noexcept nogil:
 cdef const Record *record_at(const Pages *pages, const Paged *array, uint32_t row) noexcept nogil
 cdef int record_put(Pages *pages, Paged *array, EditLog *log, uint32_t row,
                     const Record *held) except -1
+# The same for many rows that are empty.
+cdef int records_fill(Pages *pages, Paged *array, EditLog *log, const uint32_t *rows,
+                      Record **held, size_t count) except -1
 # Give back every node of this version and the holds of its rows; nobody reads another.
 cdef void records_free(Pages *pages, Paged *array) noexcept

@@ -18,7 +18,7 @@ from libc.string cimport memcpy, memset
 from pyresched._core.ids cimport (
     KIND_HEAP, MAX_ID_BYTES, Column, Key, form_text, key_of_form, read_form, read_key,
 )
-from pyresched._core.pages cimport Paged, Pages, page_read, page_write, pages_each, pages_free
+from pyresched._core.pages cimport PAGE_ROWS, Paged, Pages, page_read, page_write, pages_each, pages_free
 from pyresched._core.values cimport NEVER, Requirements
 from pyresched._core.versions cimport (
     EditLog, add_fresh, add_retired, allocation_fails, make_room,
@@ -488,6 +488,20 @@ cdef Record *record_new() except NULL:
     return record
 
 
+cdef int records_new(Record **records, size_t count) except -1:
+    cdef size_t made = 0
+    try:
+        while made < count:
+            records[made] = record_new()
+            made += 1
+    except MemoryError:
+        while made:
+            made -= 1
+            record_drop(records[made])
+        raise
+    return 0
+
+
 cdef Record *record_copy(const Record *record) except NULL:
     global record_count
     cdef Record *copy = NULL if allocation_fails() else <Record *> slab_take()
@@ -583,6 +597,25 @@ cdef int record_put(Pages *pages, Paged *array, EditLog *log, uint32_t row,
         add_fresh(log, reclaim_record, NULL, <uint64_t> <size_t> held)
     found.held = <Record *> held
     found.birth = log.stamp
+    return 0
+
+
+cdef int records_fill(Pages *pages, Paged *array, EditLog *log, const uint32_t *rows,
+                      Record **held, size_t count) except -1:
+    cdef RecordRow *found = NULL
+    cdef size_t i
+    for i in range(count):
+        if i and rows[i] == rows[i - 1] + 1 and rows[i] & (PAGE_ROWS - 1):
+            found += 1  # on the page of the one before, which is the edit's own
+            array.length = max(array.length, <uint64_t> rows[i] + 1)
+        else:
+            found = <RecordRow *> page_write(pages, array, log, rows[i])
+        assert found.held == NULL, "the row is empty"
+        make_room(log, 1)
+        record_hold(held[i])
+        add_fresh(log, reclaim_record, NULL, <uint64_t> <size_t> held[i])
+        found.held = held[i]
+        found.birth = log.stamp
     return 0
 
 
