@@ -68,11 +68,11 @@ cdef int64_t field_of(const Record *job, int field) noexcept nogil:
     if cold == NULL:
         return NEVER
     if field == FAILED_AT:
-        return cold.failed_at
+        return cold.rare.failed_at
     if field == ELIGIBLE_AT:
-        return cold.eligible_at
+        return cold.rare.eligible_at
     if field == ENDED_AT:
-        return cold.ended_at
+        return cold.rare.ended_at
     if cold.run_count == 0:
         return NEVER
     run = cold.runs + (cold.run_count - 1)

@@ -233,7 +233,7 @@ cdef int place_by(JobIndex index, const Record *job, int64_t rank, Place *place)
     cdef Kind kind = <Kind> job.kind
     place.submitted = job.submitted_at
     place.urgency = 0
-    place.eligible = NEVER if job.cold == NULL else job.cold.eligible_at
+    place.eligible = NEVER if job.cold == NULL else job.cold.rare.eligible_at
     place.gang = 0
     place.marks = 0
     if job.state == QUEUED:

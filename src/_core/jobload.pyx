@@ -7,7 +7,7 @@ runs go in one by one.
 
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memset
 
@@ -67,8 +67,8 @@ cdef Item *pass_by(Item *items, Item *spare, size_t count, int which, int shift)
 
 
 cdef Item *sorted_items(const Form *form, Item *items, size_t count, Item *spare) noexcept:
-    """*items* in ascending order, there or in *spare*, whose content is lost: byte by byte, those
-    bytes in which any two differ."""
+    """*items* of two words in ascending order, there or in *spare*, whose content is lost: byte by
+    byte, those bytes in which any two differ."""
     cdef uint64_t varies[2]
     cdef bint rest_ascends = True
     cdef Item *other

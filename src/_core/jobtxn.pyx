@@ -333,7 +333,7 @@ cdef class Txn(Reader):
             raise InputError(
                 f"job {id_of(job)!r}: no priority class {kind.requirements.priority_class!r}; "
                 f"known: {', '.join(sorted(index.ranks))}")
-        if job.state == BACKING_OFF and (job.cold == NULL or job.cold.eligible_at == NEVER):
+        if job.state == BACKING_OFF and (job.cold == NULL or job.cold.rare.eligible_at == NEVER):
             raise InputError(f"job {id_of(job)!r} is backing off without eligible_at; set it")
         if job.cold != NULL and job.cold.gang != NULL and not (
                 is_ascii(kind.queue) and is_ascii((<Gang> job.cold.gang).id)):

@@ -1,7 +1,7 @@
 # cython: language_level=3
 # What a job is to the store: immutable native records, counted and shared by all versions.
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from pyresched._core.ids cimport Column, Key
 from pyresched._core.pages cimport Paged, Pages
@@ -19,11 +19,11 @@ cdef struct RunPart:
     PyObject *node_id
     PyObject *pool
     PyObject *reason
-    int64_t priority
     int64_t leased_at
     int64_t lease_expires_at
     int64_t started_at
     int64_t ended_at      # NEVER: active
+    int32_t priority
     uint8_t id_kind
     uint8_t outcome       # 1 + its place among the outcomes, 0: none
 
@@ -41,17 +41,21 @@ cdef struct TrackerPart:
     uint32_t last         # place among the `LastReschedule`s
     EventPart events[1]   # `count` of them
 
+# What jobs have that wait for another run, or have ended.
+cdef struct Rare:
+    PyObject *reason      # NULL: ""
+    int64_t failed_at
+    int64_t eligible_at
+    int64_t retry_delay
+    int64_t ended_at
+
 # What few jobs have. Shared by versions that do not change it.
 cdef struct Cold:
     uint32_t holders
     uint32_t run_count
     PyObject *gang        # or NULL
-    PyObject *reason      # NULL: ""
     TrackerPart *tracker  # or NULL
-    int64_t failed_at
-    int64_t eligible_at
-    int64_t retry_delay
-    int64_t ended_at
+    const Rare *rare      # never NULL: one that says nothing is shared by all
     RunPart runs[1]       # `run_count` of them
 
 cdef enum:
@@ -124,7 +128,10 @@ cdef int name_key(const Column *column, const Name *name, uint8_t kind, Key *key
 
 # For whoever makes a record: its cold part, its own and changeable. Raises MemoryError.
 cdef Cold *own_cold(Record *record) except NULL
-# The same with room for *count* runs, which are zeros (of those that were there none is kept).
+# The part of it that few of these have, to be changed; whether there is one.
+cdef Rare *own_rare(Record *record) except NULL
+cdef bint has_rare(const Record *record) noexcept
+# The cold part with room for *count* runs, which are zeros (of those that were there none is kept).
 cdef Cold *own_runs(Record *record, uint32_t count) except NULL
 # Drop a cold part that says nothing.
 cdef void settle_cold(Record *record) noexcept

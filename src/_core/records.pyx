@@ -18,7 +18,9 @@ from libc.string cimport memcpy, memset
 from pyresched._core.ids cimport (
     KIND_HEAP, MAX_ID_BYTES, Column, Key, form_text, key_of_form, read_form, read_key,
 )
-from pyresched._core.pages cimport PAGE_ROWS, Paged, Pages, page_read, page_write, pages_each, pages_free
+from pyresched._core.pages cimport (
+    PAGE_ROWS, Paged, Pages, page_read, page_write, pages_each, pages_free,
+)
 from pyresched._core.values cimport NEVER, Requirements
 from pyresched._core.versions cimport (
     EditLog, add_fresh, add_retired, allocation_fails, make_room,
@@ -26,16 +28,18 @@ from pyresched._core.versions cimport (
 
 
 cdef extern from "slab.h" nogil:
-    const size_t SLAB_BLOCK
-    void *slab_take()
-    void slab_give(void *block)
+    void *slab_take(size_t size)
+    void slab_give(void *block, size_t size)
     size_t slab_bytes()
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object)
     Py_ssize_t PyUnicode_GET_LENGTH(object)
 
-assert sizeof(Record) == SLAB_BLOCK
+assert sizeof(Record) == 64, "a cache line"
+
+# Of a cold part that has none of its own.
+cdef Rare NOTHING_RARE = Rare(NULL, NEVER, NEVER, NEVER, NEVER)
 
 cdef size_t record_count = 0
 cdef size_t cold_count = 0
@@ -310,14 +314,18 @@ cdef bint runs_equal(const RunPart *a, const RunPart *b) except -1:
     )
 
 
+cdef inline size_t tracker_size(uint32_t count) noexcept nogil:
+    return sizeof(TrackerPart) - sizeof(EventPart) + count * sizeof(EventPart)
+
+
 cdef TrackerPart *tracker_new(uint32_t count) except NULL:
     global tracker_count
-    cdef size_t size = sizeof(TrackerPart) - sizeof(EventPart) + count * sizeof(EventPart)
     cdef TrackerPart *tracker = NULL
     if not allocation_fails():
-        tracker = <TrackerPart *> calloc(1, size)
+        tracker = <TrackerPart *> slab_take(tracker_size(count))
     if tracker == NULL:
         raise MemoryError
+    memset(tracker, 0, tracker_size(count))
     tracker_count += 1
     tracker.holders = 1
     tracker.count = count
@@ -335,7 +343,7 @@ cdef void tracker_drop(TrackerPart *tracker) noexcept:
     for i in range(tracker.count):
         name_drop(&(tracker.events + i).previous_run, (tracker.events + i).run_kind)
         Py_XDECREF((tracker.events + i).previous_node)
-    free(tracker)
+    slab_give(tracker, tracker_size(tracker.count))
     tracker_count -= 1
 
 
@@ -364,19 +372,29 @@ cdef bint trackers_equal(const TrackerPart *a, const TrackerPart *b) except -1:
 # --- cold parts ----------------------------------------------------------------------------------
 
 
+cdef inline size_t cold_size(uint32_t runs) noexcept nogil:
+    return sizeof(Cold) - sizeof(RunPart) + runs * sizeof(RunPart)
+
+
 cdef Cold *cold_new(uint32_t runs) except NULL:
     global cold_count
-    cdef size_t size = sizeof(Cold) - sizeof(RunPart) + runs * sizeof(RunPart)
     cdef Cold *cold = NULL
     if not allocation_fails():
-        cold = <Cold *> calloc(1, size)
+        cold = <Cold *> slab_take(cold_size(runs))
     if cold == NULL:
         raise MemoryError
+    memset(cold, 0, cold_size(runs))
     cold_count += 1
     cold.holders = 1
     cold.run_count = runs
-    cold.failed_at = cold.eligible_at = cold.retry_delay = cold.ended_at = NEVER
+    cold.rare = &NOTHING_RARE
     return cold
+
+
+cdef void rare_drop(const Rare *rare) noexcept:
+    if rare != &NOTHING_RARE:
+        Py_XDECREF(rare.reason)
+        slab_give(<void *> rare, sizeof(Rare))
 
 
 cdef void cold_drop(Cold *cold) noexcept:
@@ -390,25 +408,39 @@ cdef void cold_drop(Cold *cold) noexcept:
     for i in range(cold.run_count):
         run_drop(cold.runs + i)
     Py_XDECREF(cold.gang)
-    Py_XDECREF(cold.reason)
+    rare_drop(cold.rare)
     tracker_drop(cold.tracker)
-    free(cold)
+    slab_give(cold, cold_size(cold.run_count))
     cold_count -= 1
+
+
+cdef int rare_copy(const Rare *rare, const Rare **place) except -1:
+    cdef Rare *copy = NULL
+    if rare == &NOTHING_RARE:
+        place[0] = rare
+        return 0
+    if not allocation_fails():
+        copy = <Rare *> slab_take(sizeof(Rare))
+    if copy == NULL:
+        raise MemoryError
+    copy[0] = rare[0]
+    Py_XINCREF(copy.reason)
+    place[0] = copy
+    return 0
 
 
 cdef Cold *cold_copy(const Cold *cold, uint32_t runs) except NULL:
     """The same but for the runs: zeros unless there are to be as many as before."""
     cdef Cold *copy = cold_new(runs)
     cdef uint32_t i
-    copy.failed_at = cold.failed_at
-    copy.eligible_at = cold.eligible_at
-    copy.retry_delay = cold.retry_delay
-    copy.ended_at = cold.ended_at
+    try:
+        rare_copy(cold.rare, &copy.rare)
+    except MemoryError:
+        cold_drop(copy)
+        raise
     copy.gang = cold.gang
-    copy.reason = cold.reason
     copy.tracker = cold.tracker
     Py_XINCREF(copy.gang)
-    Py_XINCREF(copy.reason)
     if copy.tracker != NULL:
         copy.tracker.holders += 1
     if runs == cold.run_count:
@@ -416,6 +448,29 @@ cdef Cold *cold_copy(const Cold *cold, uint32_t runs) except NULL:
         for i in range(runs):
             run_hold(copy.runs + i)
     return copy
+
+
+cdef Rare *own_rare(Record *record) except NULL:
+    cdef Cold *cold = own_cold(record)
+    cdef Rare *rare = NULL
+    if cold.rare != &NOTHING_RARE:
+        return <Rare *> cold.rare
+    if not allocation_fails():
+        rare = <Rare *> slab_take(sizeof(Rare))
+    if rare == NULL:
+        raise MemoryError
+    rare[0] = NOTHING_RARE
+    cold.rare = rare
+    return rare
+
+
+cdef bint has_rare(const Record *record) noexcept:
+    return record.cold != NULL and record.cold.rare != &NOTHING_RARE
+
+
+cdef inline bint says_nothing(const Rare *rare) noexcept:
+    return (rare.reason == NULL and rare.failed_at == NEVER and rare.eligible_at == NEVER
+            and rare.retry_delay == NEVER and rare.ended_at == NEVER)
 
 
 cdef Cold *own_cold(Record *record) except NULL:
@@ -446,9 +501,16 @@ cdef Cold *own_runs(Record *record, uint32_t count) except NULL:
 
 cdef void settle_cold(Record *record) noexcept:
     cdef Cold *cold = record.cold
-    if (cold != NULL and cold.run_count == 0 and cold.gang == NULL and cold.reason == NULL
-            and cold.tracker == NULL and cold.failed_at == NEVER and cold.eligible_at == NEVER
-            and cold.retry_delay == NEVER and cold.ended_at == NEVER):
+    cdef const Rare *rare
+    if cold == NULL:
+        return
+    # A shared one was settled by who made it.
+    if cold.holders == 1 and cold.rare != &NOTHING_RARE and says_nothing(cold.rare):
+        rare = cold.rare
+        cold.rare = &NOTHING_RARE
+        rare_drop(rare)
+    if (cold.run_count == 0 and cold.gang == NULL and cold.tracker == NULL
+            and says_nothing(cold.rare)):
         record.cold = NULL
         cold_drop(cold)
 
@@ -463,12 +525,12 @@ cdef bint colds_equal(const Cold *a, const Cold *b) except -1:
         if not runs_equal(a.runs + i, b.runs + i):
             return False
     return (
-        a.failed_at == b.failed_at
-        and a.eligible_at == b.eligible_at
-        and a.retry_delay == b.retry_delay
-        and a.ended_at == b.ended_at
+        a.rare.failed_at == b.rare.failed_at
+        and a.rare.eligible_at == b.rare.eligible_at
+        and a.rare.retry_delay == b.rare.retry_delay
+        and a.rare.ended_at == b.rare.ended_at
         and same(<PyObject *> a.gang, <PyObject *> b.gang)
-        and same(<PyObject *> a.reason, <PyObject *> b.reason)
+        and same(a.rare.reason, b.rare.reason)
         and trackers_equal(a.tracker, b.tracker)
     )
 
@@ -478,7 +540,7 @@ cdef bint colds_equal(const Cold *a, const Cold *b) except -1:
 
 cdef Record *record_new() except NULL:
     global record_count
-    cdef Record *record = NULL if allocation_fails() else <Record *> slab_take()
+    cdef Record *record = NULL if allocation_fails() else <Record *> slab_take(sizeof(Record))
     if record == NULL:
         raise MemoryError
     record_count += 1
@@ -504,7 +566,7 @@ cdef int records_new(Record **records, size_t count) except -1:
 
 cdef Record *record_copy(const Record *record) except NULL:
     global record_count
-    cdef Record *copy = NULL if allocation_fails() else <Record *> slab_take()
+    cdef Record *copy = NULL if allocation_fails() else <Record *> slab_take(sizeof(Record))
     if copy == NULL:
         raise MemoryError
     record_count += 1
@@ -550,7 +612,7 @@ cdef void record_free(Record *record) noexcept:
     cdef Record gone
     # What a reference frees may make records: this one is gone by then.
     gone = record[0]
-    slab_give(record)
+    slab_give(record, sizeof(Record))
     record_count -= 1
     name_drop(&gone.id, gone.id_kind)
     Py_XDECREF(gone.kind)

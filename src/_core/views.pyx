@@ -11,15 +11,15 @@ from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.object cimport PyObject, PyTypeObject, destructor
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from pyresched._core.ids cimport KIND_HEAP
 from pyresched._core.records cimport (
-    VALIDATED, Cold, EventPart, Kind, Record, RunPart, TrackerPart, active_run, kind_of, name_drop,
-    name_read, name_text, own_cold, own_runs, record_copy, record_drop, record_hold,
-    record_new, records_equal, run_drop, run_hold, runs_equal, settle_cold, tracker_drop,
-    tracker_new, trackers_equal,
+    VALIDATED, Cold, EventPart, Kind, Record, RunPart, TrackerPart, active_run, has_rare, kind_of,
+    name_drop, name_read, name_text, own_cold, own_rare, own_runs, record_copy, record_drop,
+    record_hold, record_new, records_equal, run_drop, run_hold, runs_equal, settle_cold,
+    tracker_drop, tracker_new, trackers_equal,
 )
 from pyresched._core.resources cimport ResourceVector
 from pyresched._core.values cimport (
@@ -34,6 +34,7 @@ cdef tuple OUTCOMES = tuple(Outcome)
 cdef tuple LASTS = tuple(LastReschedule)
 
 cdef int64_t MOST = 4294967295
+cdef int64_t MOST_RUN_PRIORITY = 2147483647
 
 
 cdef inline str str_of(PyObject *held):
@@ -86,7 +87,7 @@ cdef class Run:
                  ended_at=None, outcome=None, str reason not None=""):
         if self.part.id_kind:
             raise TypeError("a run is made once")
-        self.part.priority = whole_in(priority, "priority")
+        self.part.priority = run_priority(priority)
         self.part.leased_at = whole_in(leased_at, "leased_at")
         self.part.lease_expires_at = or_never(lease_expires_at, "lease_expires_at")
         self.part.started_at = or_never(started_at, "started_at")
@@ -207,7 +208,7 @@ cdef class Run:
         elif name == "pool":
             let(&self.part.pool, text(value, name))
         elif name == "priority":
-            self.part.priority = whole_in(value, name)
+            self.part.priority = run_priority(value)
         else:
             raise TypeError(f"a run has no field {name!r}; {did_you_mean(name, self.as_dict())}")
         return 0
@@ -241,6 +242,16 @@ cdef class Run:
 def run_of(fields):
     """For pickle."""
     return Run(**fields)
+
+
+cdef int32_t run_priority(object value) except? -1:
+    """That of a priority class, which fits int32. Raises ValueError."""
+    cdef int64_t number = whole_in(value, "priority")
+    if not -MOST_RUN_PRIORITY <= number <= MOST_RUN_PRIORITY:
+        raise ValueError(
+            f"the priority of a run is from -{MOST_RUN_PRIORITY} to {MOST_RUN_PRIORITY}, "
+            f"got {number}")
+    return <int32_t> number
 
 
 cdef int must_be_made(Run run) except -1:
@@ -432,15 +443,15 @@ cdef class Job:
             if tracker is not None:
                 put_tracker(record, tracker)
             if reason:
-                let(&own_cold(record).reason, reason)
+                let(&own_rare(record).reason, reason)
             if failed_at is not None:
-                own_cold(record).failed_at = whole_in(failed_at, "failed_at")
+                own_rare(record).failed_at = whole_in(failed_at, "failed_at")
             if eligible_at is not None:
-                own_cold(record).eligible_at = whole_in(eligible_at, "eligible_at")
+                own_rare(record).eligible_at = whole_in(eligible_at, "eligible_at")
             if retry_delay is not None:
-                own_cold(record).retry_delay = whole_in(retry_delay, "retry_delay")
+                own_rare(record).retry_delay = whole_in(retry_delay, "retry_delay")
             if ended_at is not None:
-                own_cold(record).ended_at = whole_in(ended_at, "ended_at")
+                own_rare(record).ended_at = whole_in(ended_at, "ended_at")
             if not id:
                 raise ValueError("a job needs an id that is not empty")
         except:  # noqa: E722
@@ -584,27 +595,27 @@ cdef class Job:
     @property
     def failed_at(self):
         """When it last failed: the one time for count, decision and display. None: not waiting."""
-        return None if self.record.cold == NULL else instant(self.record.cold.failed_at)
+        return None if self.record.cold == NULL else instant(self.record.cold.rare.failed_at)
 
     @property
     def eligible_at(self):
         """When its next run may be placed, or None."""
-        return None if self.record.cold == NULL else instant(self.record.cold.eligible_at)
+        return None if self.record.cold == NULL else instant(self.record.cold.rare.eligible_at)
 
     @property
     def retry_delay(self):
         """The delay that its next reschedule event records, in ns, or None."""
-        return None if self.record.cold == NULL else instant(self.record.cold.retry_delay)
+        return None if self.record.cold == NULL else instant(self.record.cold.rare.retry_delay)
 
     @property
     def ended_at(self):
         """When it reached a terminal state, or None."""
-        return None if self.record.cold == NULL else instant(self.record.cold.ended_at)
+        return None if self.record.cold == NULL else instant(self.record.cold.rare.ended_at)
 
     @property
     def reason(self):
         """A code that says why it stands as it does, or ""."""
-        return "" if self.record.cold == NULL else str_of(self.record.cold.reason)
+        return "" if self.record.cold == NULL else str_of(self.record.cold.rare.reason)
 
     def replace(self, **changes):
         """The next version of this row with *changes* by field name.
@@ -876,15 +887,20 @@ cdef bint put_field(Record *record, str name, object value) except -1:
     elif name == "tracker":
         put_tracker(record, value)
     elif name == "failed_at":
-        own_cold(record).failed_at = or_never(value, name)
+        if value is not None or has_rare(record):
+            own_rare(record).failed_at = or_never(value, name)
     elif name == "eligible_at":
-        own_cold(record).eligible_at = or_never(value, name)
+        if value is not None or has_rare(record):
+            own_rare(record).eligible_at = or_never(value, name)
     elif name == "retry_delay":
-        own_cold(record).retry_delay = or_never(value, name)
+        if value is not None or has_rare(record):
+            own_rare(record).retry_delay = or_never(value, name)
     elif name == "ended_at":
-        own_cold(record).ended_at = or_never(value, name)
+        if value is not None or has_rare(record):
+            own_rare(record).ended_at = or_never(value, name)
     elif name == "reason":
-        let_text(&own_cold(record).reason, text(value, name))
+        if text(value, name) or has_rare(record):
+            let_text(&own_rare(record).reason, value)
     elif name == "version":
         put_version(record, whole_in(value, name))
     elif name == "priority":

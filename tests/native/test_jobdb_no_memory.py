@@ -129,6 +129,46 @@ def test_a_change_without_memory_is_none(
     assert db.check(db.snapshot()) == []
 
 
+@pytest.mark.parametrize("columns", [False, True], ids=["jobs", "columns"])
+def test_a_store_that_cannot_be_filled_at_once_stays_empty(*, columns: bool) -> None:
+    """Wherever memory ends while many jobs come into an empty store, each with a gang and a time."""
+    rows = [
+        job(f"job-{n * 7919 % 300:03}", submitted_at=n % 7, gang=Gang(f"gang-{n % 9}", 2))
+        for n in range(300)
+    ]
+    db = JobDb()
+    before = counted()
+    failures = 0
+    while True:
+        txn = db.write(timeout=0)
+        selftest.let_allocations_fail(failures)
+        try:
+            if columns:
+                txn.upsert_columns(
+                    ids=[each.id for each in rows],
+                    submitted_at=[each.submitted_at for each in rows],
+                    queue="alpha",
+                    requirements=rows[0].requirements,
+                    gang=([n % 9 for n in range(300)], [Gang(f"gang-{n}", 2) for n in range(9)]),
+                )
+            else:
+                txn.upsert_many(rows)
+            txn.commit()
+        except MemoryError:
+            selftest.let_allocations_fail(-1)
+        else:
+            selftest.let_allocations_fail(-1)
+            break
+        if not txn.closed:
+            txn.abort()
+        assert len(db.snapshot()) == 0
+        assert counted() == before
+        failures += 1 + failures // 20
+    assert failures > 20
+    assert len(db.snapshot()) == 300
+    assert db.check(db.snapshot()) == []
+
+
 def test_a_block_that_cannot_commit_ends_its_transaction() -> None:
     """Whoever left it cannot try again, so the next writer gets in."""
     db = full()

@@ -284,3 +284,35 @@ def test_a_store_filled_at_once_is_the_one_filled_job_by_job(leaf: int, hash_bit
     txn.abort()
     assert once.check(once.snapshot()) == []
     assert len(once.snapshot()) == 600
+
+
+@pytest.mark.parametrize("times", ["ascend", "alike", "anyhow", "far apart"])
+@pytest.mark.parametrize("priorities", [1, 3, 2**32])
+def test_lanes_that_are_filled_at_once_are_in_order(times: str, priorities: int) -> None:
+    """By priority, submit time and id, whatever differs: in one byte of a word or in many."""
+    draw = np.random.default_rng(7)
+    count = 3_000
+    submitted = {
+        "ascend": np.arange(count) * 1_000,
+        "alike": np.full(count, 5),
+        "anyhow": draw.integers(0, 100, size=count),
+        "far apart": draw.integers(NONE + 1, 2**63 - 1, size=count),
+    }[times].astype(np.int64)
+    urgency = draw.integers(0, priorities, size=count)
+    ids = [f"job-{n:05}" for n in draw.permutation(count)]
+    db = JobDb()
+    with db.write() as txn:
+        txn.upsert_columns(
+            ids=ids,
+            submitted_at=submitted,
+            queue=(draw.integers(0, 3, size=count).astype(np.int32), ["a", "b", "c"]),
+            requirements=NEEDS[0],
+            priority=urgency,
+            gang=(draw.integers(-1, 2, size=count).astype(np.int32), [GANG, Gang("gang-2", 9)]),
+        )
+    snap = db.snapshot()
+    rows = sorted(snap, key=lambda each: (each.priority, each.submitted_at, each.id))
+    for queue in "abc":
+        assert list(snap.queued(queue)) == [each for each in rows if each.queue == queue]
+    assert list(snap) == sorted(rows, key=lambda each: (each.submitted_at, each.id))
+    assert db.check(snap) == []

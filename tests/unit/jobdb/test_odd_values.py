@@ -18,6 +18,7 @@ from pyresched.jobdb import JobDb, record_memory
 from pyresched.model import (
     Gang,
     Job,
+    JobState,
     Requirements,
     RescheduleEvent,
     RescheduleTracker,
@@ -334,6 +335,21 @@ def test_an_instant_is_a_whole_number(db: JobDb) -> None:
     """Half a nanosecond is a mistake, not the one before."""
     with pytest.raises(TypeError):
         db.snapshot().backing_off(before=1.5)  # type: ignore[arg-type]
+
+
+def test_the_priority_of_a_run_is_that_of_a_class(db: JobDb) -> None:
+    """It fits 32 bits, as the config's do; refused when the run is made and when it is changed."""
+    run = Run(id="r", node_id="n", leased_at=0, priority=2**31 - 1)
+    assert run.priority == 2**31 - 1
+    for wrong in (2**31, -(2**31)):
+        with pytest.raises(ValueError, match=f"the priority of a run is from .* got {wrong}"):
+            Run(id="r", node_id="n", leased_at=0, priority=wrong)
+        with pytest.raises(ValueError, match="the priority of a run"):
+            run.replace(priority=wrong)
+    one = job(runs=(run,), state=JobState.LEASED)
+    with db.write() as txn:
+        txn.upsert(one)
+    assert db.snapshot()[one.id].runs[0].priority == 2**31 - 1
 
 
 def test_a_wait_of_no_number_ends_at_once(db: JobDb) -> None:
