@@ -26,13 +26,15 @@ def requirements(
     priority_class: str = "default",
     selector: Mapping[str, str] | Iterable[tuple[str, str]] = (),
     tolerations: tuple[Any, ...] = (),
+    **rules: Any,
 ) -> Requirements:
-    """A request of *amounts* (1000 and 1024 unless given: one core, 1 GiB)."""
+    """A request of *amounts* (1000 and 1024 unless given: one core, 1 GiB); *rules* as `Requirements` takes them."""
     return Requirements(
         ResourceVector(amounts or (1000, 1024)),
         priority_class,
         selector=selector,
         tolerations=tolerations,
+        **rules,
     )
 
 

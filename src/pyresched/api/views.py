@@ -10,14 +10,18 @@ from msgspec import Struct
 from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError
 from pyresched.model import (
+    Constraint,
     Gang,
     Instant,
     Job,
     Node,
+    Preference,
     Queue,
     Requirements,
     Rounding,
     Run,
+    Spread,
+    Toleration,
 )
 
 __all__ = ["GangView", "JobRequest", "JobView", "NodeView", "QueueView", "RunView"]
@@ -43,6 +47,13 @@ class JobRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     job_type: str = "batch"
     pools: tuple[str, ...] = ("default",)
     selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    affinity: tuple[tuple[Constraint, ...], ...] = ()
+    preferences: tuple[Preference, ...] = ()
+    spread: tuple[Spread, ...] = ()
+    scope: str = ""
+    nodes: tuple[str, ...] = ()
     gang: GangView | None = None
     payload: object = None
 
@@ -57,6 +68,13 @@ class JobRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     config.spec.vector(self.resources, rounding=Rounding.UP),
                     self.priority_class or config.default_priority_class,
                     selector=self.selector,
+                    tolerations=self.tolerations,
+                    constraints=self.constraints,
+                    affinity=self.affinity,
+                    preferences=self.preferences,
+                    spread=self.spread,
+                    scope=self.scope,
+                    nodes=self.nodes,
                 ),
                 submitted_at=now,
                 job_set=self.job_set,

@@ -9,6 +9,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -139,7 +140,7 @@ class _Walk:
             case shapes.UnionType(types=types):
                 return self._union(written, types, path)
             case shapes.EnumType(cls=cls):
-                return self._choice(written, [str(member.value) for member in cls], path)
+                return self._member(written, cls, path)
             case shapes.LiteralType(values=values):
                 return self._choice(written, [str(value) for value in values], path)
         return self._plain(written, shape, path)
@@ -154,6 +155,9 @@ class _Walk:
                 return self._struct(written, shape, path)
             case shapes.VarTupleType(item_type=item) | shapes.ListType(item_type=item):
                 return [self.value(each, item, f"{path}[{i}]") for i, each in enumerate(written)]
+            case shapes.TupleType(item_types=items):
+                pairs = enumerate(zip(written, items, strict=True))
+                return [self.value(each, item, f"{path}[{i}]") for i, (each, item) in pairs]
             case shapes.DictType(value_type=each):
                 return {
                     name: self.value(inner, each, _join(path, name))
@@ -179,6 +183,13 @@ class _Walk:
             shown = f"{_shown(written)} is not one of them"
             self._fault(path, f"{shown}; {did_you_mean(str(written)[:_SHOWN], names)}")
         return written
+
+    def _member(self, written: object, cls: type[Enum], path: str) -> object:
+        """A member of an enum by its value, or by another spelling that the enum knows."""
+        try:
+            return cls(written).value
+        except ValueError:
+            return self._choice(written, [str(member.value) for member in cls], path)
 
     def _union(self, written: object, types: tuple[shapes.Type, ...], path: str) -> object:
         plain = [each for each in types if not isinstance(each, shapes.NoneType)]
@@ -210,6 +221,11 @@ class _Walk:
         if check is not None and len(self.faults) == before:
             for name, sentence in check(prepared):
                 self._fault(_join(path, name), sentence)
+        if hasattr(shape.cls, "__post_init__") and len(self.faults) == before:
+            try:
+                msgspec.convert(prepared, shape.cls)
+            except msgspec.ValidationError as bad:
+                self._fault(path, str(bad.__cause__ or bad))
         return prepared
 
     def _text_keys(self, written: dict[Any, Any], path: str) -> Iterator[tuple[str, Any]]:
@@ -253,6 +269,8 @@ def _fits(written: object, shape: shapes.Type) -> bool:
         return False
     if isinstance(written, float) and not math.isfinite(written):
         return False
+    if isinstance(shape, shapes.TupleType) and isinstance(written, list | tuple):
+        return len(written) == len(shape.item_types)
     return isinstance(written, _KINDS.get(type(shape), ()))
 
 
@@ -270,6 +288,8 @@ def _wanted(shape: shapes.Type) -> str:
             wanted = f"a table with keys such as {', '.join(some[:4])}"
         case shapes.VarTupleType(item_type=item) | shapes.ListType(item_type=item):
             wanted = f"a list, each item {_wanted(item)}"
+        case shapes.TupleType(item_types=items):
+            wanted = f"a list of {len(items)}: {', '.join(map(_wanted, items))}"
         case shapes.EnumType(cls=cls):
             wanted = " or ".join(str(member.value) for member in cls)
         case _:

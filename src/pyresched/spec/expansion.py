@@ -50,10 +50,18 @@ def expand(
         jobs: list[Job] = []
         for group in spec.groups:
             with _naming(f"group {group.name!r}"):
-                request = _request(group, config)
-            requirements = Requirements(
-                request, class_name, selector=group.selector, tolerations=group.tolerations
-            )
+                requirements = Requirements(
+                    _request(group, config),
+                    class_name,
+                    selector=group.selector,
+                    tolerations=group.tolerations,
+                    constraints=group.constraints,
+                    affinity=group.affinity,
+                    preferences=group.preferences,
+                    spread=group.spread,
+                    scope=_scope(spec, group),
+                    nodes=group.nodes,
+                )
             policy, _ = merge_reschedule(
                 _block(spec.reschedule),
                 _block(group.reschedule),
@@ -97,6 +105,12 @@ def _request(group: GroupSpec, config: SchedulingConfig) -> ResourceVector:
     """What one instance asks for: the group and its tasks together."""
     parts = [group.resources, *(task.resources for task in group.tasks)]
     return config.spec.sum(config.spec.vector(part, rounding=Rounding.UP) for part in parts)
+
+
+def _scope(spec: JobSpec, group: GroupSpec) -> str:
+    """Among which jobs the group counts; "" if it counts nothing, so that alike groups share a key."""
+    counts = group.spread or any(each.distinct for each in group.constraints)
+    return group.scope or (f"{spec.queue}/{spec.name}/{group.name}" if counts else "")
 
 
 def _gang(group: GroupSpec, ids: Callable[[], str]) -> Gang | None:

@@ -12,7 +12,15 @@ from msgspec import UNSET, Struct, UnsetType
 
 from pyresched.config.reading import Fault, decode, read_mapping, refuse
 from pyresched.errors import InputError
-from pyresched.model import JobType, QueueName, RescheduleBlock, Toleration
+from pyresched.model import (
+    Constraint,
+    JobType,
+    Preference,
+    QueueName,
+    RescheduleBlock,
+    Spread,
+    Toleration,
+)
 
 __all__ = ["GangBlock", "GroupSpec", "JobSpec", "TaskSpec", "load_spec", "spec_from"]
 
@@ -45,7 +53,10 @@ class GroupSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`count` instances alike, each of them one job.
 
     An instance asks for `resources` and for those of its tasks together, of nodes with the
-    labels of `selector`. `gang: true` is a gang without uniformity.
+    labels of `selector` that meet all `constraints` and one of the terms of `affinity`; of
+    these it likes some better by `preferences` and `spread`. `nodes` names the only ones that
+    it may use. No `scope` is all instances of the group. `gang: true` is a gang without
+    uniformity.
     """
 
     name: str
@@ -54,6 +65,12 @@ class GroupSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     resources: dict[str, str | int | float] = {}
     selector: dict[str, str] = {}
     tolerations: tuple[Toleration, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    affinity: tuple[tuple[Constraint, ...], ...] = ()
+    preferences: tuple[Preference, ...] = ()
+    spread: tuple[Spread, ...] = ()
+    scope: str = ""
+    nodes: tuple[str, ...] = ()
     tasks: tuple[TaskSpec, ...] = ()
     reschedule: RescheduleBlock | UnsetType = UNSET
 

@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import sys
 from typing import Any
 
 import pytest
@@ -10,15 +11,19 @@ from hypothesis import strategies as st
 
 from kit.jobs import job, leased, requirements, run
 from pyresched.model import (
+    Constraint,
     Gang,
     Job,
     JobState,
+    Operator,
     Outcome,
+    Preference,
     Requirements,
     ReschedulePolicy,
     RescheduleTracker,
     ResourceVector,
     Run,
+    Spread,
     Toleration,
 )
 
@@ -301,6 +306,109 @@ def test_requirements_that_differ_are_unequal(other: Requirements) -> None:
         selector=other.selector,
         tolerations=other.tolerations,
     )
+
+
+ZONE = Constraint("zone", Operator.IN, ("a", "b"))
+RACK = Constraint("rack", Operator.DISTINCT_PROPERTY)
+RACK_IS = Constraint("rack", Operator.EXISTS)
+# Another value for each part of the language.
+RULES: dict[str, Any] = {
+    "constraints": (ZONE,),
+    "affinity": ((ZONE,),),
+    "preferences": (Preference(5, (ZONE,)),),
+    "spread": (Spread("zone"),),
+    "scope": "all",
+    "nodes": ("node-1",),
+}
+
+
+@pytest.mark.parametrize("field", sorted(RULES))
+def test_each_rule_of_placement_counts_for_the_key(field: str) -> None:
+    """Fact 25: what is asked of nodes is part of equality, hash, repr and pickle."""
+    other = requirements(**{field: RULES[field]})
+    assert other != requirements()
+    assert getattr(other, field) == RULES[field]
+    assert other == requirements(**{field: RULES[field]})
+    assert hash(other) == hash(requirements(**{field: RULES[field]}))
+    assert f"{field}={RULES[field]!r}" in repr(other)
+    assert pickle.loads(pickle.dumps(other)) == other  # noqa: S301 - our own bytes
+    with pytest.raises(AttributeError):
+        setattr(other, field, RULES[field])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"constraints": (Constraint("zone", Operator.IN, ("a",)),)},
+        {"constraints": (Constraint("zone", Operator.NOT_IN, ("a", "b")),)},
+        {"constraints": (Constraint("rack", Operator.IN, ("a", "b")),)},
+        {"constraints": (ZONE, RACK)},
+        {"affinity": ((ZONE,), (RACK_IS,))},
+        {"nodes": ("node-1", "node-2")},
+    ],
+    ids=["value", "operator", "label", "one more", "another term", "another node"],
+)
+def test_rules_that_differ_in_one_part_are_unequal(other: dict[str, Any]) -> None:
+    """Fact 25, of each part of a rule."""
+    assert requirements(**other) != requirements(**{name: RULES[name] for name in other})
+
+
+def test_rules_are_equal_however_they_were_written() -> None:
+    """Fact 24: conditions that all must hold, and nodes of which any will do, have no order."""
+    host = Constraint("", Operator.DISTINCT_HOSTS)
+    one = requirements(constraints=(ZONE, host), affinity=((ZONE, RACK_IS),), nodes=("b", "a"))
+    other = requirements(
+        constraints=(host, ZONE, ZONE), affinity=((RACK_IS, ZONE),) * 2, nodes=("a", "b", "a")
+    )
+    assert one == other
+    assert hash(one) == hash(other)
+    assert requirements(constraints=()) == requirements()
+
+
+@pytest.mark.parametrize(
+    ("rules", "has"),
+    [
+        ({}, True),
+        ({"constraints": (ZONE,), "affinity": ((ZONE,),), "spread": (Spread("zone"),)}, True),
+        ({"constraints": (Constraint("", Operator.DISTINCT_HOSTS, ("false",)),)}, True),
+        ({"constraints": (Constraint("", Operator.DISTINCT_HOSTS),)}, False),
+        ({"constraints": (ZONE, RACK)}, False),
+        ({"nodes": ("node-1",)}, False),
+    ],
+    ids=["plain", "labels", "switched off", "distinct hosts", "distinct property", "fixed nodes"],
+)
+def test_what_counts_other_jobs_or_names_nodes_has_no_scheduling_key(
+    rules: dict[str, Any], has: bool
+) -> None:
+    """Of jobs with equal requirements one may fit where the next does not."""
+    assert requirements(**rules).has_scheduling_key is has
+
+
+@pytest.mark.parametrize(
+    ("rules", "error", "message"),
+    [
+        ({"constraints": [ZONE]}, TypeError, "constraints is a tuple"),
+        ({"constraints": ("zone",)}, TypeError, "constraints is a tuple of Constraint"),
+        ({"affinity": (ZONE,)}, TypeError, "a term of affinity is a tuple"),
+        ({"affinity": ((RACK,),)}, ValueError, "affinity: distinct_property counts other jobs"),
+        ({"preferences": (ZONE,)}, TypeError, "preferences is a tuple of Preference"),
+        ({"spread": ("zone",)}, TypeError, "spread is a tuple of Spread"),
+        ({"scope": None}, TypeError, "scope is a str"),
+        ({"nodes": "node-1"}, TypeError, "nodes is a tuple"),
+        ({"nodes": (1,)}, TypeError, "an id in nodes is a str"),
+    ],
+)
+def test_rules_that_cannot_be_are_refused(
+    rules: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    """The field and its value are named."""
+    with pytest.raises(error, match=message):
+        requirements(**rules)
+
+
+def test_plain_requirements_carry_no_rules() -> None:
+    """A million distinct ones cost one pointer each for what they do not ask."""
+    assert sys.getsizeof(requirements()) <= 64
 
 
 def test_no_value_is_tracked_by_the_collector() -> None:

@@ -6,7 +6,18 @@ import pytest
 
 from pyresched.config import SchedulingConfig, config_from
 from pyresched.errors import InputError
-from pyresched.model import Gang, Job, JobState, RescheduleBlock, ReschedulePolicy, ResourceVector
+from pyresched.model import (
+    Constraint,
+    Gang,
+    Job,
+    JobState,
+    Operator,
+    Preference,
+    RescheduleBlock,
+    ReschedulePolicy,
+    ResourceVector,
+    Spread,
+)
 from pyresched.spec import expand, spec_from
 
 CONFIG = SchedulingConfig()
@@ -53,6 +64,38 @@ def test_group_and_tasks_ask_together_rounded_up() -> None:
     ]
     (job,) = jobs_of({"resources": {"memory": "1Mi"}, "tasks": tasks})
     assert job.requirements.resources == ResourceVector([2002, 3])
+
+
+def test_instances_count_among_those_of_their_group() -> None:
+    """One scope for a group of a job in a queue, unless it names one; none if it counts nothing."""
+    hosts = [{"label": "", "operator": "distinct_hosts"}]
+    spread = [{"label": "zone"}]
+    (plain,) = jobs_of({"constraints": [{"label": "zone", "operator": "Exists"}]})
+    assert plain.requirements.scope == ""
+    for fields in ({"constraints": hosts}, {"spread": spread}):
+        jobs = jobs_of({**fields, "count": 2}, queue="q")
+        assert [job.requirements.scope for job in jobs] == ["q/j/g", "q/j/g"]
+        (named,) = jobs_of({**fields, "scope": "web"})
+        assert named.requirements.scope == "web"
+
+
+def test_every_rule_of_placement_reaches_the_requirements() -> None:
+    """As written."""
+    zone = {"label": "zone", "operator": "In", "values": ["a"]}
+    (job,) = jobs_of(
+        {
+            "constraints": [zone],
+            "affinity": [[zone]],
+            "preferences": [{"weight": 3, "constraints": [zone]}],
+            "spread": [{"label": "zone"}],
+            "nodes": ["n1"],
+        }
+    )
+    made = Constraint("zone", Operator.IN, ("a",))
+    asked = job.requirements
+    assert (asked.constraints, asked.affinity) == ((made,), ((made,),))
+    assert (asked.preferences, asked.spread) == ((Preference(3, (made,)),), (Spread("zone"),))
+    assert asked.nodes == ("n1",)
 
 
 def test_selector_tolerations_and_class_reach_the_requirements() -> None:

@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from pyresched.errors import ConfigError, InputError
-from pyresched.model import JobType, RescheduleBlock, Toleration
+from pyresched.model import (
+    Constraint,
+    JobType,
+    Operator,
+    Preference,
+    RescheduleBlock,
+    Spread,
+    Toleration,
+)
 from pyresched.spec import GangBlock, GroupSpec, JobSpec, TaskSpec, load_spec, spec_from
 
 GROUP = {"name": "g"}
@@ -167,3 +175,91 @@ def test_text_is_run_by_a_shell_and_a_list_is_not() -> None:
     """The two ways to write a command."""
     assert TaskSpec(command="a | b").words == ("/bin/sh", "-c", "a | b")
     assert TaskSpec(command=("a", "|", "b")).words == ("a", "|", "b")
+
+
+PLACED = """
+name: j
+groups:
+  - name: g
+    constraints:
+      - {label: zone, operator: In, values: [a, b]}
+      - {label: "", operator: distinct_hosts}
+      - {label: kernel, operator: version, values: [">= 5.4"]}
+    affinity:
+      - [{label: disk, operator: "==", values: [ssd]}]
+      - [{label: memory, operator: Gt, values: ["64"]}]
+    preferences: [{weight: -20, constraints: [{label: spot, operator: is_set}]}]
+    spread: [{label: zone, weight: 70, targets: [[a, 60], [b, 40]]}]
+    scope: web
+    nodes: [n1, n2]
+"""
+
+
+def test_a_file_says_which_nodes_and_which_it_likes(tmp_path: Path) -> None:
+    """The whole language, as values of the model."""
+    path = tmp_path / "j.yaml"
+    path.write_text(PLACED)
+    (group,) = load_spec(path).groups
+    assert group == GroupSpec(
+        name="g",
+        constraints=(
+            Constraint("zone", Operator.IN, ("a", "b")),
+            Constraint("", Operator.DISTINCT_HOSTS),
+            Constraint("kernel", Operator.VERSION, (">= 5.4",)),
+        ),
+        affinity=(
+            (Constraint("disk", Operator.EQUAL, ("ssd",)),),
+            (Constraint("memory", Operator.GT, ("64",)),),
+        ),
+        preferences=(Preference(-20, (Constraint("spot", Operator.IS_SET),)),),
+        spread=(Spread("zone", 70, (("a", 60), ("b", 40))),),
+        scope="web",
+        nodes=("n1", "n2"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"constraints": [{"label": "x", "operator": "Inn", "values": ["a"]}]},
+            "groups[0].constraints[0].operator: 'Inn' is not one of them; did you mean 'In'?",
+        ),
+        (
+            {"constraints": [{"label": "x", "operator": "Gt", "values": ["four"]}]},
+            (
+                "groups[0].constraints[0]: constraint Gt on 'x': 'four' is no 64-bit integer; "
+                "write one like 4"
+            ),
+        ),
+        (
+            {"constraints": [{"label": "x", "operator": "In", "values": [1]}]},
+            "groups[0].constraints[0].values[0]: 1 is not right here; write text",
+        ),
+        (
+            {"preferences": [{"weight": 500, "constraints": []}]},
+            (
+                "groups[0].preferences[0]: preference: weight 500; "
+                "write a whole number from -100 to 100, not 0"
+            ),
+        ),
+        (
+            {"spread": [{"label": "x", "targets": [["a", 60, 1]]}]},
+            (
+                "groups[0].spread[0].targets[0]: this is a list; "
+                "write a list of 2: text, a whole number"
+            ),
+        ),
+        (
+            {"spread": [{"label": "x", "targets": [["a", "60"]]}]},
+            "groups[0].spread[0].targets[0][1]: '60' is not right here; write a whole number",
+        ),
+    ],
+)
+def test_a_fault_of_placement_is_named_with_its_place(
+    fields: dict[str, object], message: str
+) -> None:
+    """Which constraint of which group, and what would be right."""
+    with pytest.raises(InputError) as caught:
+        spec_from({"name": "j", "groups": [{**GROUP, **fields}]})
+    assert str(caught.value) == message
