@@ -11,19 +11,19 @@ cimport cython
 from cpython.buffer cimport (
     PyBUF_CONTIG_RO, PyBUF_FORMAT, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
 )
+from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XINCREF
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
-from pyresched._core.bits cimport whole
 from pyresched._core.ids cimport KIND_HEAP, Column, Key, read_bytes
 from pyresched._core.records cimport (
     VALIDATED, Kind, Name, Record, kind_of, name_equal, name_key, name_read, name_text, own_cold,
     record_drop, record_key, records_equal, records_new,
 )
-from pyresched._core.values cimport Gang, Requirements
+from pyresched._core.values cimport Gang, Requirements, whole_in
 from pyresched._core.views cimport Job
 
 from pyresched.errors import DuplicateId, InputError
@@ -290,8 +290,9 @@ cdef class Numbers:
     def __init__(self, values, str name, Py_ssize_t count):
         if values is None:
             raise InputError(f"{name} is an int or an int64 buffer, got None")
-        if isinstance(values, int):
-            self.one = whole(values)
+        # A scalar of NumPy is a buffer too, and its arrays have `__index__`.
+        if PyIndex_Check(values) and getattr(values, "ndim", 0) == 0:
+            self.one = whole_in(values, name)
             self.is_one = True
             return
         if isinstance(values, (list, tuple)):
@@ -337,6 +338,9 @@ cdef class Coded:
             raise TypeError(
                 f"{name}: codes go with the list of what they stand for, got {values!r}") from None
         if isinstance(codes, list):
+            if codes and not PyIndex_Check(codes[0]) and PyObject_CheckBuffer(values):
+                raise InputError(
+                    f"{name}: a pair is the codes and then what they stand for; these are swapped")
             codes = packed("i", codes, name)
         try:
             PyObject_GetBuffer(codes, &self.codes, PyBUF_CONTIG_RO | PyBUF_FORMAT)
@@ -558,6 +562,8 @@ cdef Batch batch_of_columns(const Column *column, ids, submitted_at, queue, requ
     columns.submitted = Numbers(submitted_at, "submitted_at", count)
     columns.priorities = Numbers(priority, "priority", count)
     columns.gangs = Coded(gang, "gang", count)
+    if payload is not None and not hasattr(payload, "__iter__"):
+        raise TypeError(f"payload is None or a list, one for each row; got {payload!r}")
     columns.payloads = None if payload is None else list(payload)
     columns.kinds = Kinds([
         Coded(queue, "queue", count), Coded(job_set, "job_set", count),

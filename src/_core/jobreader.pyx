@@ -507,6 +507,10 @@ cdef class Snapshot(Reader):
         """Raises ReadOnly."""
         self.upsert(None)
 
+    def upsert_columns(self, **columns):
+        """Raises ReadOnly."""
+        self.upsert(None)
+
     def delete_many(self, ids):
         """Raises ReadOnly."""
         self.upsert(None)

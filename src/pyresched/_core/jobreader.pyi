@@ -130,5 +130,7 @@ class Snapshot(Reader):
         """Raises ReadOnly."""
     def upsert_many(self, jobs: Iterable[Job]) -> NoReturn:
         """Raises ReadOnly."""
+    def upsert_columns(self, **columns: object) -> NoReturn:
+        """Raises ReadOnly."""
     def delete_many(self, ids: Iterable[str]) -> NoReturn:
         """Raises ReadOnly."""

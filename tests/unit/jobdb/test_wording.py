@@ -1,12 +1,15 @@
 """What the db and its parts say of themselves, and of arguments that cannot be."""
 
+from array import array
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kit.jobs import job, jobs, requirements, run
 from pyresched.config import SchedulingConfig
+from pyresched.errors import InputError, ReadOnly
 from pyresched.jobdb import JobDb, Order, Snapshot, Txn
 from pyresched.model import Gang, Job, Requirements, RescheduleEvent, ResourceVector, Run
 
@@ -71,6 +74,22 @@ def test_a_config_names_its_parts() -> None:
 
 
 NEEDS = requirements()
+
+
+def loaded(**columns: object) -> JobDb:
+    """A db with two jobs from columns."""
+    db = JobDb()
+    given: dict[str, Any] = {
+        "ids": ["a", "b"],
+        "submitted_at": 0,
+        "queue": "q",
+        "requirements": NEEDS,
+    }
+    with db.write() as txn:
+        txn.upsert_columns(**{**given, **columns})
+    return db
+
+
 WRONG: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "priority": (
         lambda: job("a").replace(priority="x"),  # type: ignore[arg-type]
@@ -185,6 +204,26 @@ WRONG: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         AttributeError,
         "'JobDb' object has no attribute 'nothing'",
     ),
+    "a pair the wrong way round": (
+        lambda: loaded(queue=(["q"], array("i", [0, 0]))),
+        InputError,
+        "queue: a pair is the codes and then what they stand for; these are swapped",
+    ),
+    "one payload for all": (
+        lambda: loaded(payload=3),
+        TypeError,
+        "payload is None or a list, one for each row; got 3",
+    ),
+    "a priority for all rows": (
+        lambda: loaded(priority=2**70),
+        OverflowError,
+        f"priority must be from -2**63 to 2**63 - 1, got {2**70}",
+    ),
+    "a snapshot to load": (
+        lambda: JobDb().snapshot().upsert_columns(ids=["a"]),
+        ReadOnly,
+        "a snapshot (here of version 0) cannot be changed; open a transaction with write()",
+    ),
     "a db to check": (
         lambda: JobDb().check(JobDb()),  # type: ignore[arg-type]
         TypeError,
@@ -227,3 +266,5 @@ def test_whole_numbers_of_any_kind_are_taken() -> None:
         txn.upsert(made)
     assert not list(db.snapshot().backing_off(np.int64(7)))
     assert list(db.snapshot().queued("q", None, Order.MARKET)) == [made]
+    snap = loaded(submitted_at=np.int64(5), priority=np.uint8(6)).snapshot()
+    assert [(each.submitted_at, each.priority) for each in snap] == [(5, 6), (5, 6)]
