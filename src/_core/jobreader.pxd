@@ -5,12 +5,12 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from pyresched._core.batch cimport Texts
 from pyresched._core.jobindex cimport JobIndex, Roots
 from pyresched._core.ordered cimport Cursor, Item, Tree, Trees
-from pyresched._core.records cimport Record
+from pyresched._core.records cimport Record, RecordRow
 from pyresched._core.versions cimport Pin
-from pyresched._core.views cimport Job
+from pyresched._core.views cimport Job, Lent
 
 cdef enum:
-    AHEAD = 32         # jobs that a walk fetches at a time
+    AHEAD = 16         # jobs that a walk fetches at a time
 
 # Where a walk is in one tree.
 cdef struct Head:
@@ -47,9 +47,14 @@ cdef class Walk:
     cdef uint32_t *slots     # instead of trees: what to walk, owned
     cdef Py_ssize_t slot_at
     cdef Py_ssize_t slot_count
-    cdef const Record *ahead[AHEAD]  # jobs of one tree fetched from memory together; borrowed
+    # Jobs on their way from memory, a batch each at its own distance; all borrowed.
+    cdef const RecordRow *coming[AHEAD]  # rows that were asked for
+    cdef const Record *ahead[AHEAD]      # records that were asked for: the next to be given
+    cdef uint32_t coming_count
     cdef uint32_t ahead_at
     cdef uint32_t ahead_count
+    cdef bint lends          # it holds the version that the records are of, so views can be lent
+    cdef Lent lent
     cdef list rest           # what was left when the transaction wrote, last first
     cdef bint listed
     cdef void *before        # the chain of `Reader.walks`; borrowed
@@ -58,10 +63,10 @@ cdef class Walk:
     cdef int start(self, Py_ssize_t trees) except -1
     cdef void add(self, const Trees *trees, const Tree *tree) noexcept
     cdef int sort_for_market(self, uint64_t count) except -1
-    cdef void fetch(self) noexcept
+    cdef bint fetch(self) noexcept
     cdef uint32_t next_slots(self, uint32_t *slots) noexcept
-    cdef Job step(self)
-    cdef Job merge_step(self)
+    cdef bint merged(self, uint32_t *slot) noexcept
+    cdef const Record *step(self) noexcept
     cdef int detach(self) except -1
     cdef void leave(self) noexcept
 

@@ -25,11 +25,11 @@ from pyresched._core.jobindex cimport BEFORE_ALL, BLOCK, JobIndex, Roots, by_id,
 from pyresched._core.ordered cimport (
     Cursor, Item, Tree, Trees, cursor_first, cursor_next, cursor_seek, cursor_slots,
 )
-from pyresched._core.pages cimport Pages, page_read, pages_diff
+from pyresched._core.pages cimport page_read, pages_diff, pages_fetch
 from pyresched._core.records cimport Record, RecordRow, record_at
 from pyresched._core.treecheck cimport tree_breaches
 from pyresched._core.values cimport Gang, whole_in
-from pyresched._core.views cimport Job, job_view
+from pyresched._core.views cimport LENDING, Job, job_view, lend, lent_end
 
 from pyresched.errors import InputError, ReadOnly
 
@@ -530,6 +530,7 @@ cdef class Walk:
         self.last = INT64_MAX
 
     def __dealloc__(self):
+        lent_end(&self.lent)
         self.leave()
         free(self.heads)
         free(self.slots)
@@ -550,6 +551,8 @@ cdef class Walk:
                 (<Walk> self.after).before = <void *> self
             self.reader.walks = <void *> self
             self.listed = True
+        else:
+            self.lends = LENDING
         return 0
 
     cdef void leave(self) noexcept:
@@ -600,7 +603,7 @@ cdef class Walk:
         return 0
 
     cdef uint32_t next_slots(self, uint32_t *slots) noexcept:
-        """Up to AHEAD slots from the one tree or the array."""
+        """Up to AHEAD slots from the trees or the array."""
         cdef uint32_t count = 0
         cdef Head *head = self.heads
         if self.slots != NULL:
@@ -609,80 +612,74 @@ cdef class Walk:
                 self.slot_at += 1
                 count += 1
             return count
-        if self.trees == 0:
-            return 0
-        if self.last == INT64_MAX:
+        if self.trees == 1 and self.last == INT64_MAX:
             if head.there:
                 slots[0] = <uint32_t> head.item.value
                 head.there = False
                 count = 1
             return count + cursor_slots(&head.cursor, slots + count, AHEAD - count)
-        while count < AHEAD and head.there and head.item.k0 <= self.last:
-            slots[count] = <uint32_t> head.item.value
+        while count < AHEAD and self.merged(&slots[count]):
             count += 1
-            head.there = cursor_next(&head.cursor, &head.item)
         return count
 
-    cdef void fetch(self) noexcept:
-        """The next jobs of one tree: their rows, then the records, so that the misses overlap."""
-        cdef const Pages *pages = &self.reader.index.row_pages
-        cdef uint32_t slots[AHEAD]
-        cdef const void *rows[AHEAD]
-        cdef uint32_t i, count = self.next_slots(slots)
-        for i in range(count):
-            rows[i] = page_read(pages, &self.reader.roots.rows, slots[i])
-            prefetch(rows[i])
-        for i in range(count):
-            self.ahead[i] = NULL if rows[i] == NULL else (<const RecordRow *> rows[i]).held
-            prefetch(self.ahead[i])
-        self.ahead_at = 0
-        self.ahead_count = count
-
-    cdef Job step(self):
-        """The next job, None at the end."""
-        cdef const Record *job
-        if self.trees > 1:
-            return self.merge_step()
-        if self.ahead_at == self.ahead_count and (self.trees or self.slots != NULL):
-            self.fetch()
-            if self.ahead_count == 0:
-                self.trees = 0
-                free(self.slots)
-                self.slots = NULL
-                self.leave()
-        if self.ahead_at == self.ahead_count:
-            return None
-        job = self.ahead[self.ahead_at]
-        self.ahead_at += 1
-        return None if job == NULL else job_view(job)
-
-    cdef Job merge_step(self):
-        """The same for several trees."""
+    cdef bint merged(self, uint32_t *slot) noexcept:
+        """The slot of the first job of all trees, which move past it; False at the end."""
         cdef Head *head
         cdef const Item *best = NULL
         cdef Py_ssize_t i
-        cdef int64_t slot
         for i in range(self.trees):
             head = self.heads + i
             if head.there and (best == NULL or below(head.cursor.trees, &head.item, best)):
                 best = &head.item
         if best == NULL or best.k0 > self.last:
-            self.trees = 0
-            self.leave()
-            return None
-        slot = best.value
+            return False
+        slot[0] = <uint32_t> best.value
         for i in range(self.trees):
             head = self.heads + i
-            if head.there and head.item.value == slot:
+            if head.there and <uint32_t> head.item.value == slot[0]:
                 head.there = cursor_next(&head.cursor, &head.item)
-        return self.reader.row(<uint32_t> slot)
+        return True
+
+    cdef bint fetch(self) noexcept:
+        """Move every batch one stage on; False at the end.
+
+        What a stage reads was asked for by the stage before, a batch of jobs ago.
+        """
+        cdef uint32_t slots[AHEAD]
+        cdef uint32_t i, count
+        self.ahead_at = 0
+        while True:
+            self.ahead_count = self.coming_count
+            for i in range(self.coming_count):
+                self.ahead[i] = NULL if self.coming[i] == NULL else self.coming[i].held
+                prefetch(self.ahead[i])
+            count = self.next_slots(slots)
+            pages_fetch(&self.reader.index.row_pages, &self.reader.roots.rows, slots, count,
+                        <const void **> self.coming)
+            self.coming_count = count
+            if self.ahead_count or count == 0:
+                return self.ahead_count != 0
+
+    cdef const Record *step(self) noexcept:
+        """The next job, NULL at the end."""
+        if self.ahead_at == self.ahead_count:
+            if not self.trees and self.slots == NULL:
+                return NULL
+            if not self.fetch():
+                self.trees = 0
+                free(self.slots)
+                self.slots = NULL
+                self.leave()
+                return NULL
+        self.ahead_at += 1
+        return self.ahead[self.ahead_at - 1]
 
     cdef int detach(self) except -1:
         """Keep what is left, before it changes."""
         cdef list rest = []
-        cdef Job job = self.step()
-        while job is not None:
-            rest.append(job)
+        cdef const Record *job = self.step()
+        while job != NULL:
+            rest.append(job_view(job))
             job = self.step()
         rest.reverse()
         self.rest = rest
@@ -693,24 +690,26 @@ cdef class Walk:
         return self
 
     def __next__(self):
-        cdef Job job
-        cdef const Record *record
-        if self.reader is None:
-            raise TypeError("walks are made by readers")
-        if self.reader.changing:
-            self.reader.must_be_open()
-        if self.ahead_at < self.ahead_count and self.rest is None:
-            record = self.ahead[self.ahead_at]
-            if record != NULL:
+        cdef const Record *job
+        if self.lends:
+            if self.ahead_at != self.ahead_count:
+                job = self.ahead[self.ahead_at]
                 self.ahead_at += 1
-                return job_view(record)
-        if self.rest is not None:
-            if self.rest:
-                return self.rest.pop()
+            else:
+                job = self.step()
+            if job != NULL:
+                return lend(&self.lent, job)
+        elif self.reader is None:
+            raise TypeError("walks are made by readers")
         else:
-            job = self.step()
-            if job is not None:
-                return job
+            self.reader.must_be_open()
+            if self.rest is not None:
+                if self.rest:
+                    return self.rest.pop()
+            else:
+                job = self.step()
+                if job != NULL:
+                    return job_view(job)
         raise StopIteration
 
 

@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove, memset
 
+from pyresched._core.bits cimport prefetch
 from pyresched._core.treenode cimport (
     INNER_WAYS, LEAF_ITEMS, Head, agreed, children, column, common, copy_cells, head, item_at,
     least, most, move_cells, node_size, order, rank, set_item, set_value, value_of,
@@ -636,6 +637,23 @@ cdef bint cursor_next(Cursor *cursor, Item *item) noexcept nogil:
     return True
 
 
+cdef inline void fetch_leaves(const Cursor *cursor) noexcept nogil:
+    """Let the values of the leaf after this one come from memory, and the head of the second."""
+    cdef uint32_t leaf = cursor.levels - 1, after, line
+    cdef const void *parent
+    cdef const char *values
+    if leaf == 0:
+        return
+    parent = cursor.node[leaf - 1]
+    after = cursor.place[leaf - 1] + 1
+    if after + 1 < head(parent).count:
+        prefetch(children(parent)[after + 1])
+    if after < head(parent).count:
+        values = <const char *> column(children(parent)[after], cursor.trees.form.words)
+        for line in range(0, 4 * LEAF_ITEMS + 1, 64):
+            prefetch(values + line)
+
+
 cdef uint32_t cursor_slots(Cursor *cursor, uint32_t *slots, uint32_t room) noexcept nogil:
     cdef uint32_t leaf, at, taken, count = 0
     cdef const void *node
@@ -644,6 +662,8 @@ cdef uint32_t cursor_slots(Cursor *cursor, uint32_t *slots, uint32_t room) noexc
         leaf = cursor.levels - 1
         node = cursor.node[leaf]
         at = cursor.place[leaf]
+        if at <= 1:  # a walk begins behind the first item
+            fetch_leaves(cursor)
         taken = min(room - count, <uint32_t> head(node).count - at)
         memcpy(slots + count, <uint32_t *> column(node, cursor.trees.form.words) + at,
                taken * sizeof(uint32_t))

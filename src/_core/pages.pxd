@@ -30,6 +30,9 @@ ctypedef int (*EachRow)(void *context, uint32_t row, void *at) except -1
 cdef void pages_init(Pages *pages, uint32_t row_size) noexcept nogil
 # The row, or NULL when its page was never written; read only.
 cdef const void *page_read(const Pages *pages, const Paged *array, uint32_t row) noexcept nogil
+# The same for each of *count* rows, which begin to come from memory: for who reads them soon.
+cdef void pages_fetch(const Pages *pages, const Paged *array, const uint32_t *rows,
+                      uint32_t count, const void **at) noexcept nogil
 # The row, for writing in this edit; a fresh page is all zeros. Raises MemoryError.
 cdef void *page_write(Pages *pages, Paged *array, EditLog *log, uint32_t row) except NULL nogil
 # Each row that differs between the two, in ascending order.

@@ -8,6 +8,7 @@ directories above it once in an edit; a reader of a pinned version takes no lock
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
+from pyresched._core.bits cimport prefetch
 from pyresched._core.versions cimport (
     EditLog, Meter, Node, drop_node, make_room, new_node, out_of_memory, release,
 )
@@ -75,6 +76,14 @@ cdef const void *page_read(const Pages *pages, const Paged *array, uint32_t row)
     if node == NULL:
         return NULL
     return rows_of(node) + <size_t> (row & (PAGE_ROWS - 1)) * pages.row_size
+
+
+cdef void pages_fetch(const Pages *pages, const Paged *array, const uint32_t *rows,
+                      uint32_t count, const void **at) noexcept nogil:
+    cdef uint32_t i
+    for i in range(count):
+        at[i] = page_read(pages, array, rows[i])
+        prefetch(at[i])
 
 
 cdef Directory *own_directory(Pages *pages, EditLog *log, void **place,

@@ -707,6 +707,7 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     PyObject *PyObject_Init(PyObject *, PyTypeObject *) noexcept
+    PyTypeObject *Py_TYPE(PyObject *) noexcept
 
 cdef PyObject *spare_views[SPARE_VIEWS]
 cdef size_t spare_count = 0
@@ -741,21 +742,40 @@ cdef void drop_last(Record *record) noexcept:
     PyErr_Restore(kind, value, trace)
 
 
-cdef Job job_view(const Record *record):
+cdef PyObject *blank_view() except NULL:
     global spare_count
-    cdef Job job
     cdef PyObject *view
+    cdef Job job
     if spare_count:
         spare_count -= 1
-        view = PyObject_Init(spare_views[spare_count], <PyTypeObject *> Job)
-        (<Job> view).record = record_hold(record)
-        job = <Job> view
-        Py_XDECREF(view)  # that of the one who made it; `job` has its own
-        return job
+        view = spare_views[spare_count]
+        return PyObject_Init(view, Py_TYPE(view))
     job = Job.__new__(Job)
     record_drop(job.record)
+    job.record = NULL
+    Py_INCREF(job)
+    return <PyObject *> job
+
+
+cdef Job job_view(const Record *record):
+    cdef PyObject *view = blank_view()
+    cdef Job job = <Job> view
     job.record = record_hold(record)
+    Py_XDECREF(view)  # that of the one who made it; `job` has its own
     return job
+
+
+cdef void lent_keep(PyObject *view) noexcept:
+    record_hold((<Job> view).record)
+    Py_XDECREF(view)
+
+
+cdef void lent_end(Lent *lent) noexcept:
+    if lent.last != NULL:
+        lent_keep(lent.last)
+    if lent.before != NULL:
+        lent_keep(lent.before)
+    lent.last = lent.before = NULL
 
 
 end_of_job = (<PyTypeObject *> Job).tp_dealloc
