@@ -21,7 +21,7 @@ from pyresched._core.drf cimport DominantResourceFairness
 from pyresched._core.nodeindex cimport NodeTable
 from pyresched._core.nodeledger cimport NOWHERE
 from pyresched._core.resources cimport ResourceVector, saturating_add, saturating_sub, vector_of
-from pyresched._core.records cimport RunPart, active_run
+from pyresched._core.records cimport Kind, RunPart, active_run
 from pyresched._core.values cimport SUCCEEDED, Gang, Requirements
 from pyresched._core.views cimport Job
 
@@ -212,7 +212,8 @@ cdef class RoundWalk:
         lane.open = True
         for i in range(lane.count):
             job = <Job?> jobs[i]
-            shape = self.shape_of(job.kind().requirements)
+            # Not through methods of the view: this is done for every job that waits.
+            shape = self.shape_of((<Kind> job.record.kind).requirements)
             lane.shapes[i] = shape
             if shape == NOWHERE:
                 lane.verdicts[i] = self.new_reason(INVALID_REQUEST, NOWHERE, 0, 0)
@@ -220,7 +221,7 @@ cdef class RoundWalk:
             request = self.table.request_of(shape)
             for r in range(self.width):
                 lane.waiting[r] = saturating_add(lane.waiting[r], request[r])
-            if job.membership() is not None:
+            if job.record.cold != NULL and job.record.cold.gang != NULL:
                 self.muster(lane, i, job, shape)
         lane.looked_at = lane.count
         if 0 < self.lookback < lane.count:
@@ -234,6 +235,7 @@ cdef class RoundWalk:
         cdef Job job
         cdef const RunPart *run
         cdef Lane lane
+        cdef Kind kind
         cdef ResourceVector amounts
         cdef Py_ssize_t r
         for each in jobs:
@@ -241,16 +243,17 @@ cdef class RoundWalk:
             run = active_run(job.record)
             if run == NULL or <str> run.pool != pool:
                 continue
-            found = self.lane_by_queue.get(job.kind().queue)
+            kind = <Kind> job.record.kind
+            found = self.lane_by_queue.get(kind.queue)
             if found is None:
                 continue
             lane = <Lane> found
-            amounts = job.kind().requirements.resources
+            amounts = kind.requirements.resources
             if amounts.width != self.width:
                 continue
             for r in range(self.width):
                 lane.held[r] = saturating_add(lane.held[r], amounts.amounts[r])
-            class_ = self.classes.get(job.kind().requirements.priority_class)
+            class_ = self.classes.get(kind.requirements.priority_class)
             if class_ is not None and (<tuple> class_)[1]:
                 lane.preemptible.append(job)
         for lane in self.lanes:
