@@ -132,6 +132,7 @@ _flat = partial(Gate, rival="1,000 jobs", sense=Sense.FLAT, gate=2, goal=1.1)
 _short = partial(Gate, rival="1,000 jobs", sense=Sense.MOST, gate=2 * US, goal=0.3 * US, at=MILLION)
 _small = partial(Gate, rival="python", sense=Sense.MOST, at=MILLION)
 EMPTY_COMMITS = ("write() and empty commit", "empty commit, all in gangs of 2")
+WALKS = ("walk of a queue in a pool", "walk that reads a field of each")
 # Gates of a million jobs; `WIDE` has those of fewer, where a rival waits less for memory.
 JOB_GATES = (
     Gate(kind="upsert_many of Job values", rival="python", gate=3, goal=8),
@@ -141,7 +142,11 @@ JOB_GATES = (
     Gate(kind="1,000 jobs read, changed, put back", rival="python", gate=3, goal=6),
     Gate(kind="get of a job", rival="python", gate=0.8, goal=1.3),
     Gate(kind="get_many(256) of jobs", rival="python", gate=4, goal=10, at=MILLION),
-    Gate(kind="walk of a queue in a pool", rival="python", gate=1.5, goal=3, at=MILLION),
+    *(
+        Gate(kind=kind, rival=rival, gate=1.5, goal=3, at=MILLION)
+        for kind in WALKS
+        for rival in ("python", "python, one lane a queue")
+    ),
     *(limit(kind=kind) for kind in ("snapshot()", *EMPTY_COMMITS) for limit in (_flat, _short)),
     _small(kind="memory a job, no runs yet", gate=256, goal=128),
     _small(kind="memory a job, one run and a tracker", gate=450, goal=250),

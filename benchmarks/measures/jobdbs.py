@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from measures.jobs import CONFIG, KINDS, POOL, JobColumns, leased, queue_count
 from measures.timing import Contender, Task, Work, timed
 from pyresched.jobdb import JobDb
 from pyresched.model import JobState
-from rivals.jobdb import PythonJobDb
+from rivals.jobdb import PythonJobDb, QueueLanes
 
 __all__ = ["MAKERS", "GangDbs", "JobDbs", "JobLoads", "loaded"]
 
@@ -107,7 +107,8 @@ class JobDbs:
             timed("1,000 jobs read, changed, put back", count, _both(self._replaced), per=TXN),
             timed("get of a job", count, _both(self._gets), per=self.lookups),
             timed("get_many(256) of jobs", count, _both(self._batches), per=self.lookups),
-            timed("walk of a queue in a pool", count, _both(self._walks), per=walked),
+            timed("walk of a queue in a pool", count, self._walks(_walk), per=walked),
+            timed("walk that reads a field of each", count, self._walks(_reading), per=walked),
             timed("snapshot()", count, self._calls(snapshots), per=CALLS),
             timed("write() and empty commit", count, self._calls(commits), per=CALLS),
         ]
@@ -126,6 +127,12 @@ class JobDbs:
     def snapshots(self) -> dict[str, Any]:
         """One of each; after this nothing is written any more."""
         return {who: db.snapshot() for who, db in self.full.items()}
+
+    @cached_property
+    def queue_lanes(self) -> QueueLanes:
+        """The jobs of the rival in lanes of another kind."""
+        lanes: QueueLanes = self.snapshots["python"].queue_lanes()
+        return lanes
 
     @cached_property
     def few(self) -> Any:
@@ -223,19 +230,24 @@ class JobDbs:
 
         return contender
 
-    def _walks(self, who: str) -> Contender:
+    def _walks(self, walk: Callable[[Any, list[str]], None]) -> dict[str, Contender]:
+        """Ours, the rival, and the rival as it is with one lane a queue."""
+        readers: dict[str, Callable[[], Any]] = {
+            "ours": lambda: self.snapshots["ours"],
+            "python": lambda: self.snapshots["python"],
+            "python, one lane a queue": lambda: self.queue_lanes,
+        }
+        return {who: self._walk_of(reader, walk) for who, reader in readers.items()}
+
+    def _walk_of(
+        self, reader: Callable[[], Any], walk: Callable[[Any, list[str]], None]
+    ) -> Contender:
         @contextmanager
         def contender(turn: int) -> Iterator[Work]:
-            snapshot, all_ = self.snapshots[who], self.columns.queues
+            all_ = self.columns.queues
             first = turn * self._queues_walked % len(all_)
             names = (all_ + all_)[first : first + self._queues_walked]
-
-            def work() -> None:
-                for name in names:
-                    for _ in snapshot.queued(name, POOL):
-                        pass
-
-            yield work
+            yield partial(walk, reader(), names)
 
         return contender
 
@@ -299,6 +311,18 @@ def commits(db_of: Callable[[], Any]) -> Contender:
         yield work
 
     return contender
+
+
+def _walk(reader: Any, queues: list[str]) -> None:
+    for name in queues:
+        for _ in reader.queued(name, POOL):
+            pass
+
+
+def _reading(reader: Any, queues: list[str]) -> None:
+    for name in queues:
+        for job in reader.queued(name, POOL):
+            job.priority  # noqa: B018
 
 
 def _both(of: Callable[[str], Contender]) -> dict[str, Contender]:

@@ -3,6 +3,11 @@
 It stores jobs of its own (`rivals.jobs`), objects with slots. A map is shared by versions for
 nothing; a sorted list is not: it is changed in place with an undo log while nobody else reads
 it, and copied before its first change after a snapshot.
+
+Its lanes are by queue and pool, as ours are, so that a walk of a queue in a pool filters nothing
+and hands out objects that are there: the strictest rival, and the one that gates are held
+against. As natural is one lane a queue, and a look at each job's pools on the way, with half the
+work at each change: `QueueLanes`, for the walk alone.
 """
 
 from collections import defaultdict
@@ -24,7 +29,7 @@ from pyresched.errors import (
 from pyresched.model import NEXT, JobState
 from rivals.jobs import PythonJob
 
-__all__ = ["PythonJobDb"]
+__all__ = ["PythonJobDb", "QueueLanes"]
 
 # By state. Looking for a few in a tuple is faster than hashing an enum.
 _NEXT: Final = tuple(tuple(NEXT[state]) for state in JobState)
@@ -155,9 +160,27 @@ class PythonReader:
         """Queues with queued jobs."""
         return sorted({queue for (queue, _), (_, lane) in self._roots.lanes.items() if lane})
 
+    def queue_lanes(self) -> "QueueLanes":
+        """The same queues in lanes of the other kind."""
+        key = next((lane.key for _, lane in self._roots.lanes.values()), None)
+        return QueueLanes(
+            {name: SortedKeyList(self.queued(name), key=key) for name in self.queues()}
+        )
+
     def _in_order(self, ids: Iterable[str]) -> list[PythonJob]:
         jobs = self._roots.jobs
         return sorted((jobs[id] for id in ids), key=_submit_order)
+
+
+class QueueLanes:
+    """Queued jobs in one lane a queue, whatever their pools."""
+
+    def __init__(self, lanes: Mapping[str, SortedKeyList]) -> None:
+        self._lanes = lanes
+
+    def queued(self, queue: str, pool: str) -> Iterator[PythonJob]:
+        """The jobs of *queue* that may run in *pool*, in scheduling order."""
+        return (job for job in self._lanes.get(queue, ()) if pool in job.pools)
 
 
 class PythonTxn(PythonReader):

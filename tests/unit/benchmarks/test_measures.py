@@ -193,10 +193,12 @@ def test_both_dbs_walk_the_same_queues():
     """The walk that is timed meets the same jobs in the same order."""
     columns = JobColumns(2_000)
     ours, python = (loaded(who, columns).snapshot() for who in KINDS)
+    filtering = python.queue_lanes()
     for queue in columns.queues:
         ids = [job.id for job in ours.queued(queue, POOL)]
         assert ids
         assert ids == [job.id for job in python.queued(queue, POOL)]
+        assert ids == [job.id for job in filtering.queued(queue, POOL)]
 
 
 def test_tasks_leave_the_dbs_as_they_were():
