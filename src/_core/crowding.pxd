@@ -23,4 +23,5 @@ cdef class Crowding:
 
     cdef void look(self, const int32_t *tally, Py_ssize_t count) noexcept nogil
     cdef bint allows(self, const int32_t *tally, Py_ssize_t node) noexcept nogil
+    cdef Py_ssize_t taken(self, const int32_t *tally, Py_ssize_t node) noexcept nogil
     cdef int64_t score(self, Py_ssize_t node) noexcept nogil

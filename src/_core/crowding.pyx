@@ -75,17 +75,22 @@ cdef class Crowding:
 
     cdef bint allows(self, const int32_t *tally, Py_ssize_t node) noexcept nogil:
         """Whether one more job of the scope may use *node*."""
+        return self.taken(tally, node) < 0
+
+    cdef Py_ssize_t taken(self, const int32_t *tally, Py_ssize_t node) noexcept nogil:
+        """Why no other job of the scope may use *node*: the property whose limit is reached, the
+        number of properties for that of hosts, or -1 if one may."""
         cdef Py_ssize_t p
         cdef Property *each
         if self.host_limit and tally[node] >= self.host_limit:
-            return False
+            return self.property_count
         for p in range(self.property_count):
             each = &self.properties[p]
             if each.limit and (
                 each.values[node] < 0 or each.used[each.values[node]] >= each.limit
             ):
-                return False
-        return True
+                return p
+        return -1
 
     cdef int64_t score(self, Py_ssize_t node) noexcept nogil:
         """How much the spreads want one more job on *node*: more is better."""

@@ -619,25 +619,37 @@ cdef class NodeTable(NodeLedger):
     # --- why not ----------------------------------------------------------------------------
 
     def shortfall(self, Requirements requirements not None, int64_t priority, list only=None):
-        """(nodes that take part, those that match, best total, best room, short of each).
+        """(nodes that take part, those that match, best total, best room, short, taken).
 
         A node takes part if it is open, or would be but that it is over-allocated. The best of
         what those that match have: of each resource the most; or, if that would do for each,
-        all of the node that is short of the fewest. `short of each` counts the nodes that match
-        by the first amount that they are short of: the resources, then places for jobs.
+        all of the node that is short of the fewest. `taken` counts the nodes that match and
+        have enough other jobs of the scope, by property, at the end by host. `short` counts the
+        other ones by the first amount that they are short of (the resources, then places for
+        jobs), each as (nodes, the most that one of them has).
         """
         cdef int32_t shape = self.shape_of(requirements)
         cdef const uint8_t *tiers = self.masks[shape].tiers
         cdef const int64_t *request = self.request_of(shape)
         cdef const int64_t *had_there
-        cdef Py_ssize_t i, r, taking = 0, matching = 0
+        cdef const int32_t *tally = NULL
+        cdef Crowding crowding = self.crowdings[shape]
+        cdef Py_ssize_t i, r, blocked, taking = 0, matching = 0
+        cdef Py_ssize_t short_count[MOST_AMOUNTS]
+        cdef int64_t short_best[MOST_AMOUNTS]
         cdef int row = self.row_of(priority)
         cdef bint short_of = False
         cdef ResourceVector total, had
-        cdef list short = [0] * (self.width + 1)
+        cdef list taken = []
         cdef uint8_t *chosen = <uint8_t *> calloc(max(self.count, 1), 1)
         if chosen == NULL:
             raise MemoryError
+        memset(short_count, 0, sizeof(short_count))
+        memset(short_best, 0, sizeof(short_best))
+        if crowding is not None and self.scope_of[shape] != NOWHERE:
+            tally = self.tallies + self.scope_of[shape] * max(self.count, 1)
+            crowding.look(tally, self.count)
+            taken = [0] * (crowding.property_count + 1)
         try:
             if only is None:
                 memset(chosen, 1, self.count)
@@ -649,13 +661,21 @@ cdef class NodeTable(NodeLedger):
                 chosen[i] &= self.open[i] | (self.over[i] == WAS_OPEN)
                 taking += chosen[i]
                 chosen[i] &= tiers[i] != 0
-                matching += chosen[i]
-                if chosen[i]:
-                    had_there = self.cells(i, row)
-                    for r in range(self.columns):
-                        if request[r] > had_there[r]:
-                            short[r] += 1
-                            break
+                if not chosen[i]:
+                    continue
+                matching += 1
+                blocked = -1 if tally == NULL else crowding.taken(tally, i)
+                if blocked >= 0:
+                    taken[blocked] += 1
+                    continue
+                # What levels show of an over-allocated node is not free.
+                had_there = self.cells(i, 0 if self.over[i] else row)
+                for r in range(self.columns):
+                    if request[r] > had_there[r]:
+                        if short_count[r] == 0 or had_there[r] > short_best[r]:
+                            short_best[r] = had_there[r]
+                        short_count[r] += 1
+                        break
             total = self.best_had(shape, NOWHERE, chosen)
             had = self.best_had(shape, row, chosen)
             for r in range(self.width):
@@ -664,7 +684,8 @@ cdef class NodeTable(NodeLedger):
             if not short_of and matching:
                 # Only over-allocated nodes have room at this level: none of it is free.
                 had = self.best_had(shape, 0, chosen)
-            return taking, matching, total, had, tuple(short)
+            short = tuple([(short_count[r], short_best[r]) for r in range(self.columns)])
+            return taking, matching, total, had, short, tuple(taken)
         finally:
             free(chosen)
 

@@ -19,7 +19,7 @@ class Ends(Enum):
 class ReasonCode(Enum):
     """The kinds of refusal. Metrics and tests use these, never a sentence."""
 
-    INSUFFICIENT_RESOURCES = "insufficient_resources"  # fits an empty node, not one as it is now
+    INSUFFICIENT_RESOURCES = "insufficient_resources"  # less is left than wanted
     EXCEEDS_EVERY_NODE = "exceeds_every_node"  # more than any node has in total
     NO_MATCHING_NODE = "no_matching_node"  # selector or taints exclude every node
     # Why one node may not be used:

@@ -4,7 +4,8 @@ Relies on the native `NodeTable`, which it alone holds. Keeps INV-B5, INV-B8 to 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pyresched._core import EVICTED, NodeTable
 from pyresched.config import SchedulingConfig
@@ -13,6 +14,10 @@ from pyresched.model import JobId, Node, NodeId, Requirements, ResourceVector
 from pyresched.nodedb.answers import Candidate, NotFound, Victims
 from pyresched.nodedb.attempt import Attempt
 from pyresched.nodedb.check import breaches
+from pyresched.nodedb.refusals import excluded
+
+if TYPE_CHECKING:
+    from pyresched.nodedb.matching import Matching
 
 __all__ = ["Binding", "NodeFork"]
 
@@ -36,9 +41,7 @@ class NodeFork:
     are class priorities; `EVICTED` asks for room that nobody holds. Not for two threads at once.
     """
 
-    def __init__(
-        self, table: NodeTable, nodes: tuple[Node, ...], config: SchedulingConfig
-    ) -> None:
+    def __init__(self, table: NodeTable, nodes: tuple[Node, ...], config: SchedulingConfig) -> None:
         self.table = table
         self.nodes = nodes
         self._config = config
@@ -205,8 +208,8 @@ class NodeFork:
         self._refused[requirements, priority] = (self.table.stamp(), fresh)
         return fresh
 
-    def _fresh(
-        self, requirements: Requirements, priority: int, only: list[int] | None
-    ) -> NotFound:
-        *evidence, _ = self.table.shortfall(requirements, priority, only)
-        return NotFound(self._config.spec.names, requirements.resources, tuple(evidence))
+    def _fresh(self, requirements: Requirements, priority: int, only: list[int] | None) -> NotFound:
+        evidence = self.table.shortfall(requirements, priority, only)
+        matching = cast("Matching", self.table.matcher)
+        refused = partial(excluded, matching, requirements, self.nodes, only)
+        return NotFound(self._config.spec.names, requirements, evidence, refused)
