@@ -134,7 +134,7 @@ def ours(nodes: Sequence[Node], pods: Sequence[Pod]) -> tuple[NodeFork, Counter[
             asked = pod.requirements()
             found = fork.find(asked, 0)
             if isinstance(found, Candidate):
-                fork.table.bind(pod.name, asked, found.node_id, 0, preemptible=False)
+                attempt.bind_as(pod.name, asked, found.node_id, 0, preemptible=False)
             else:
                 refused.update([", ".join(f"{r.code.value} {r.resource}" for r in found.reasons)])
         attempt.keep()

@@ -4,7 +4,8 @@ Made from numbers alone, so that ours and the rivals place the same jobs on the 
 must come to the same answer. Node i has the id of rank i, so that ties break alike.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,7 +27,7 @@ from pyresched.model import (
     ResourceVector,
     Run,
 )
-from pyresched.nodedb import NodeDb, NodeFork
+from pyresched.nodedb import NodeDb
 
 __all__ = [
     "POOL",
@@ -100,7 +101,9 @@ class Cluster:
     @cached_property
     def db(self) -> NodeDb:
         """The empty nodes."""
-        return NodeDb(config(self.levels + self.spare_levels), self.nodes())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that many levels cost: it is what is measured
+            return NodeDb(config(self.levels + self.spare_levels), self.nodes())
 
     def nodes(self) -> list[Node]:
         """The nodes, their ids in the order of their numbers."""
@@ -118,29 +121,24 @@ class Cluster:
         ]
 
     @cached_property
-    def asked(self) -> list[Requirements]:
-        """What each job asks for."""
+    def arrivals(self) -> list[Job]:
+        """The jobs, queued."""
         by_level, levels = self.requirements, self.levels
-        return [by_level[i % levels][shape] for i, shape in enumerate(self.wanted.tolist())]
+        return [
+            Job(
+                id=id,
+                queue="queue",
+                requirements=by_level[i % levels][shape],
+                submitted_at=i,
+                validated=True,
+            )
+            for i, (id, shape) in enumerate(zip(self.ids, self.wanted.tolist(), strict=True))
+        ]
 
     @cached_property
     def ids(self) -> list[str]:
         """The ids of the jobs."""
         return Keys(self.jobs).fresh(range(self.jobs))
-
-    def place(self, fork: NodeFork) -> list[NodeId | None]:
-        """Find a node for each job in turn and bind it there, in the attempt that is open."""
-        if self.levels == 1:
-            return fork.table.place_each(self.ids, self.asked, 0, preemptible=True)
-        placed: list[NodeId | None] = []
-        for level, some in self._runs():
-            ids, asked = self.ids[some], self.asked[some]
-            placed += fork.table.place_each(ids, asked, level, preemptible=True)
-        return placed
-
-    def _runs(self) -> Iterator[tuple[int, slice]]:
-        for i in range(self.jobs):
-            yield i % self.levels, slice(i, i + 1)
 
     def numbers(self, placed: Sequence[NodeId | None]) -> npt.NDArray[np.int32]:
         """Node ids as numbers."""
@@ -153,9 +151,8 @@ class Cluster:
     @cached_property
     def placed(self) -> list[NodeId | None]:
         """Where ours puts each job."""
-        fork = self.db.fork(POOL)
-        with fork.attempt():
-            return self.place(fork)
+        with self.db.fork(POOL).attempt() as attempt:
+            return attempt.place(self.arrivals)
 
     @cached_property
     def node_of(self) -> npt.NDArray[np.int32]:

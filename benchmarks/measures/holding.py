@@ -143,7 +143,7 @@ class Holding:
                 for n, id in enumerate(self.cluster.ids):
                     level = n % LEVELS
                     node_id = f"node-{n % count:06}"
-                    attempt.bind(id, shapes[level], node_id, level, preemptible=True)
+                    attempt.bind_as(id, shapes[level], node_id, level, preemptible=True)
                 attempt.keep()
             made.append(fork)
             return None
@@ -186,7 +186,9 @@ def one_more(fork: NodeFork) -> NodeFork:
     """A job that preempts placed: a fork that copies later has to copy now."""
     asked = Requirements(ResourceVector((0, 500, 64, 0)), f"p{LEVELS - 1}")
     with fork.attempt() as attempt:
-        (node_id,) = fork.table.place_each(["one-more"], [asked], LEVELS - 1, preemptible=True)
+        (node_id,) = attempt.place(
+            [Job(id="one-more", queue="queue", requirements=asked, submitted_at=0)]
+        )
         attempt.keep()
     if node_id is None:
         raise Mismatch("no room for one that preempts")
@@ -233,14 +235,14 @@ class Gangs:
     def _gang(self, turn: int) -> Iterator[Work]:
         del turn
         cluster = self.cluster
-        fork = cluster.db.fork(POOL)
+        fork, _ = cluster.db.fork(POOL), cluster.arrivals
 
         def work() -> object:
-            with fork.attempt():
-                return cluster.place(fork)
+            with fork.attempt() as attempt:
+                return attempt.place(cluster.arrivals)
 
         yield work
-        if fork.table.bound_jobs():
+        if any(fork.bound(node.id) for node in fork.nodes):
             raise Mismatch("the gang was not taken back")
 
     @contextmanager

@@ -35,15 +35,15 @@ def placing(made: Callable[[], Cluster]) -> Contender:
     def contender(turn: int) -> Iterator[Work]:
         del turn  # a new fork each time
         cluster = made()
-        expected = cluster.placed
-        fork = cluster.db.fork(POOL)
+        expected, jobs = cluster.placed, cluster.arrivals
         found: list[Any] = []
 
-        def work() -> object:
-            found[:] = cluster.place(fork)
-            return None
+        with cluster.db.fork(POOL).attempt() as attempt:
 
-        with fork.attempt():
+            def work() -> object:
+                found[:] = attempt.place(jobs)
+                return None
+
             yield work
         if found and found != expected:
             raise Mismatch("ours placed the same jobs differently the second time")

@@ -84,9 +84,7 @@ class WideModel:
 
     def _count(self, hold: WideHold, sign: int) -> None:
         for row, level in enumerate((None, *self.levels)):
-            if level is None or (
-                not hold.evicted and (not hold.preemptible or hold.priority >= level)
-            ):
+            if level is None or _counts(hold, level):
                 self.left[row, hold.node] += sign * np.array(hold.requirements.resources.to_tuple())
 
     # --- questions --------------------------------------------------------------------------
@@ -110,16 +108,28 @@ class WideModel:
             if node_id in self.ids:
                 rank[self.ids.index(node_id)] = worst
         wanted = np.array(asked.resources.to_tuple())
-        for row, level in enumerate((None, *self.levels)):
-            if level is not None and (priority is None or level > priority):
-                break
-            room = np.flatnonzero(fits & (self.left[row] >= wanted).all(axis=1))
+        up_to = () if priority is None else {priority, *(at for at in self.levels if at < priority)}
+        for level in (None, *sorted(up_to)):
+            left = self._left_at(level)
+            room = np.flatnonzero(fits & (left >= wanted).all(axis=1))
             if len(room):
-                columns = self.left[row, room].T
+                columns = left[room].T
                 # The last key of lexsort is the first to count.
                 order = np.lexsort((room, *columns[::-1], disliked[room], rank[room]))
                 return self.ids[room[order[0]]], level
         return None
+
+    def _left_at(self, level: int | None) -> np.ndarray:
+        if level is None:
+            return self.left[0]
+        if level in self.levels:
+            return self.left[1 + self.levels.index(level)]
+        # Between two levels: all that is held, less what does not count there.
+        left = self.left[0].copy()
+        for hold in self.held.values():
+            if not _counts(hold, level):
+                left[hold.node] += np.array(hold.requirements.resources.to_tuple())
+        return left
 
     def _match(self, asked: Requirements) -> tuple[np.ndarray, np.ndarray]:
         key = (asked.selector, asked.tolerations)
@@ -128,6 +138,10 @@ class WideModel:
             fits = np.array([row[0] for row in rows], dtype=bool)
             self._matching[key] = (fits, np.array([row[1] for row in rows], dtype=bool))
         return self._matching[key]
+
+
+def _counts(hold: WideHold, level: int) -> bool:
+    return not hold.evicted and (not hold.preemptible or hold.priority >= level)
 
 
 def _accepts(node: Node, asked: Requirements) -> tuple[bool, bool]:

@@ -80,7 +80,7 @@ def test_another_answer_ends_the_run(monkeypatch, capsys):
 @pytest.mark.parametrize("line", ["build with", "alike", "gang", "nearly", "build from"])
 def test_lines_that_hold_jobs_see_a_difference(monkeypatch, line):
     """Negative control: what ours says it holds is compared with what it should."""
-    fork = clusters.NodeFork
+    fork = holding.NodeFork
     monkeypatch.setattr(fork, "bound", lambda *_: ())
     monkeypatch.setattr(fork, "place_many", lambda *_: [("node-000001", 1)])
     monkeypatch.setattr(clusters.Cluster, "node_of", np.zeros(0, dtype=np.int32))
@@ -111,8 +111,8 @@ def test_levels_are_all_in_use_or_not_at_all():
     cluster = balanced(20, 200, levels=8, spare_levels=3)
     fork = cluster.db.fork(POOL)
     assert fork.table.levels == tuple(range(11))
-    with fork.attempt():
-        cluster.place(fork)
+    with fork.attempt() as attempt:
+        attempt.place(cluster.arrivals)
         used = {fork.binding(job_id).priority for job_id in cluster.ids if fork.binding(job_id)}
     assert used == set(range(8))
 

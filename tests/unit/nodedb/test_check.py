@@ -53,7 +53,12 @@ def test_a_sound_table_has_no_breach():
 @pytest.mark.parametrize(
     ("question", "wrong", "number", "count"),
     [
-        ("amounts", lambda had, i, at: less_cpu(had) if (i, at) == (0, EVICTED) else had, "INV-B1", 1),
+        (
+            "amounts",
+            lambda had, i, at: less_cpu(had) if (i, at) == (0, EVICTED) else had,
+            "INV-B1",
+            1,
+        ),
         ("amounts", lambda had, i, at: less_cpu(had) if (i, at) == (1, 0) else had, "INV-B2", 1),
         ("amounts", lambda had, _, at: less_cpu(had) if at == 5 else had, "INV-B2", 2),
         ("total", less_cpu, "INV-B1", 2),
@@ -87,7 +92,11 @@ def test_each_damage_is_reported_under_its_number(question, wrong, number, count
 def test_levels_that_decrease_are_reported():
     """A job of a higher class sees less than one of a lower class: never."""
     fork = fork_with_jobs()
-    swapped = Damaged(fork.table, "amounts", lambda _, i, at: fork.table.amounts(i, {EVICTED: 5, 5: EVICTED}.get(at, at)))
+    swapped = Damaged(
+        fork.table,
+        "amounts",
+        lambda _, i, at: fork.table.amounts(i, {EVICTED: 5, 5: EVICTED}.get(at, at)),
+    )
     assert any(each.startswith("INV-B3") for each in breaches(swapped, fork.nodes))
 
 

@@ -5,11 +5,11 @@ Where ours differs on purpose the test says how.
 
 | fact | here, or why not |
 |---|---|
-| 49 levels | `test_the_evicted_level_comes_first`; a pool's nodes belong to it alone, so there is no level for runs of other pools |
+| 49 levels | `test_the_evicted_level_comes_first`, then that of runs of other pools |
 | 50 totals | `test_totals_of_nothing_are_zero_and_of_nodes_their_sum` |
 | 51 assigned node | `test_a_job_that_must_use_a_node_gets_that_or_none`; one that is not there is an error |
 | 52 to 53, 69, 97 accounting | `test_there_and_back`, `test_amounts_at_each_level`, `test_who_is_not_preemptible_counts_at_every_level`; `test_fork.py` has more |
-| 54 run of another pool | not so here: whoever runs on a node holds it at its own priority |
+| 54 run of another pool | `test_a_run_of_another_pool_is_below_all_of_this_one` |
 | 55 pod slots | `test_slots_are_a_resource_like_any_other` |
 | 56 to 58 one by one | `test_a_node_takes_what_it_has_room_for`, `test_taints_keep_out`, `test_labels_decide`; an unknown resource is an error when the request is written |
 | 59 gangs | `test_gangs_fit_whole_or_leave_no_trace` |
@@ -34,8 +34,8 @@ from itertools import combinations
 
 import pytest
 
-from kit.jobs import requirements
-from kit.nodes import node, node_config, nodes
+from kit.jobs import job, leased, requirements
+from kit.nodes import Pairs, node, node_config, nodes
 from pyresched.config import SchedulingConfig
 from pyresched.errors import IllegalBinding, InputError, UnknownNode
 from pyresched.model import (
@@ -53,7 +53,7 @@ from pyresched.model import (
     Toleration,
     UnschedulableReason,
 )
-from pyresched.nodedb import EVICTED, NodeDb
+from pyresched.nodedb import CROSS_POOL, EVICTED, NodeDb
 
 CONFIG = node_config(0, 1, 2, 3, 28000, 29000, 30000, preemptible=[0, 1, 2], width=3)
 LEVELS = (0, 1, 2, 3, 28000, 29000, 30000)
@@ -104,9 +104,10 @@ def by_position(found):
 def test_the_evicted_level_comes_first():
     """Below every class; both ends are known to each node."""
     fork = fork_of(node("a", *CPU))
-    assert (EVICTED, *fork.table.levels) == (EVICTED, *LEVELS)
-    assert min(LEVELS) > EVICTED
-    assert {fork.allocatable("a", level).to_tuple() for level in (EVICTED, *LEVELS)} == {CPU}
+    assert fork.table.levels == LEVELS
+    assert EVICTED < CROSS_POOL < min(LEVELS)
+    every = (EVICTED, CROSS_POOL, *LEVELS)
+    assert {fork.allocatable("a", level).to_tuple() for level in every} == {CPU}
 
 
 def test_totals_of_nothing_are_zero_and_of_nodes_their_sum():
@@ -205,6 +206,25 @@ def test_a_binding_takes_from_its_level_down():
     assert [*fork.allocatable("a", 1)] == [10]
     fork.table.bind("new", requirements(2), "a", 2, True)
     assert [fork.allocatable("a", level)[0] for level in (1, 2, 3, 4)] == [8, 18, 30, 40]
+
+
+@pytest.mark.parametrize(
+    ("pool", "priority", "preemptible", "held"),
+    [("cpu", 1, True, CROSS_POOL), ("gpu", 1, True, 1), ("cpu", 3, False, 3)],
+    ids=["of another pool", "of this pool", "not preemptible"],
+)
+def test_a_run_of_another_pool_is_below_all_of_this_one(pool, priority, preemptible, held):
+    """It holds nothing that a job of this pool may not take, unless it is not preemptible."""
+    db = NodeDb(CONFIG, [node("a", *CPU, pool="gpu")])
+    one = job("j", *CPU, priority_class=f"p{priority}")
+    db.advance(Pairs.added([leased(one, node_id="a", priority=priority, pool=pool)]))
+    fork = db.fork("gpu")
+    assert fork.binding("j").preemptible == preemptible
+    assert not preemptible or fork.binding("j").priority == held
+    left = [fork.allocatable("a", level)[0] for level in (EVICTED, CROSS_POOL, 0, 1, 2)]
+    assert left[:2] == [0, 0]
+    assert left[2:] == {CROSS_POOL: [32, 32, 32], 1: [0, 0, 32], 3: [0, 0, 0]}[held]
+    assert db.check() == []
 
 
 # --- where a job goes ---------------------------------------------------------------------------
