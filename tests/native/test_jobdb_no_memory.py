@@ -4,9 +4,9 @@ Whichever allocation fails, every index is sound, every record goes back and the
 gets in.
 """
 
+import gc
 import importlib.util
 import os
-import gc
 from collections.abc import Callable, Iterator
 
 import pytest
