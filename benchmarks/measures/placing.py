@@ -19,7 +19,7 @@ __all__ = ["Placing", "PlacingElsewhere", "placing"]
 
 POINTS = 10
 # Jobs at each point: what takes a rival some hundredths of a second.
-SAMPLES = {"ordered walk": 2_000, "SortedList": 50, "numpy": 50, "numpy, in columns": 200}
+SAMPLES = {"ordered walk": 1_000, "SortedList": 20, "numpy": 20, "numpy, in columns": 100}
 MAKERS: dict[str, Callable[[Amounts], Any]] = {
     "ordered walk": OrderedWalk,
     "SortedList": lambda left: SortedNodes(left.tolist()),
