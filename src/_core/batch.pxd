@@ -27,6 +27,7 @@ cdef class Texts:
     cdef Py_buffer offsets
     cdef bint has_cells
     cdef bint has_offsets
+    cdef bint wide         # offsets of 64 bits
     cdef Py_ssize_t first  # in offsets
     cdef Py_ssize_t count
 

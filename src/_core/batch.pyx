@@ -156,6 +156,85 @@ cdef Batch batch_of_jobs(jobs):
 
 
 # --- columns -------------------------------------------------------------------------------------
+#
+# What users hold comes in many forms. Each is brought to one of a few here, by its own methods and
+# without an import: one Arrow array instead of chunks, a list of str instead of NumPy's text.
+
+cdef tuple ARROW_TEXTS = ("string", "large_string")
+cdef dict ARROW_CODES = {"int8": "b", "int16": "h", "int32": "i", "int64": "q"}
+cdef tuple TEXTS = ("queue", "job_set", "job_type")
+
+
+cdef bint is_arrow(object values):
+    return hasattr(values, "buffers") and hasattr(values, "offset")
+
+
+cdef object one_array(object values, str name):
+    """*values*, an Arrow column in one array, NumPy's text and objects as a list."""
+    if hasattr(values, "combine_chunks") and hasattr(values, "chunks"):
+        values = values.combine_chunks()
+        if not is_arrow(values):
+            raise InputError(f"{name}: the chunks do not fit one array; put them in batches")
+        return values
+    if hasattr(values, "tolist") and getattr(getattr(values, "dtype", None), "kind", None) in (
+            "U", "O"):
+        return values.tolist()
+    return values
+
+
+cdef int must_be_whole(object values, str name) except -1:
+    """Raise InputError for an Arrow column with a null."""
+    if values.null_count:
+        row = values.is_valid().to_pylist().index(False)
+        raise InputError(f"{name}[{row}] is null; each row needs a value")
+    return 0
+
+
+cdef object arrow_numbers(object values):
+    """The numbers of an Arrow array of integers, as a buffer."""
+    cdef str code = ARROW_CODES[str(values.type)]
+    first = values.offset
+    data = values.buffers()[1]
+    if data is None:
+        return array(code)
+    return memoryview(data).cast(code)[first:first + len(values)]
+
+
+cdef tuple arrow_codes(object values, str name):
+    """Codes and what they stand for, of an Arrow column that is dictionary-encoded, or of text."""
+    if str(values.type) in ARROW_TEXTS and name in TEXTS:
+        values = values.dictionary_encode()
+    if not hasattr(values, "indices"):
+        raise InputError(
+            f"{name}: an Arrow column of values by dictionary is needed, got {values.type}; "
+            "dictionary_encode() it")
+    indices = values.indices
+    if str(indices.type) not in ARROW_CODES:
+        raise InputError(f"{name}: codes are int8 to int64, got {indices.type}; cast them to int32")
+    if name == "gang" and indices.null_count:
+        indices = indices.fill_null(-1)
+    must_be_whole(indices, name)
+    meant = values.dictionary.to_pylist()
+    if name == "pools":
+        meant = [tuple(each) if isinstance(each, list) else each for each in meant]
+    return arrow_numbers(indices), meant
+
+
+cdef tuple coded(list rows, str name):
+    """Codes and what they stand for, of one str (or NumPy's bytes) a row."""
+    cdef dict known = {}
+    cdef Py_ssize_t i
+    codes = array("i", bytes(4 * len(rows)))
+    for i, value in enumerate(rows):
+        if type(value) is bytes:
+            try:
+                value = value.decode()
+            except UnicodeDecodeError as error:
+                raise InputError(f"{name}[{i}] is not UTF-8: {error.reason}") from None
+        if type(value) is not str:
+            raise TypeError(f"{name}[{i}] is a str, got {value!r}")
+        codes[i] = known.setdefault(value, len(known))
+    return codes, list(known)
 
 
 @cython.final
@@ -165,25 +244,30 @@ cdef class Texts:
 
     def __init__(self, values):
         cdef Py_ssize_t most
-        if isinstance(values, (list, tuple)):
-            self.strs = list(values)
-            self.count = len(self.strs)
-        elif hasattr(values, "buffers") and hasattr(values, "offset"):
-            if str(values.type) != "string" or values.null_count:
+        values = one_array(values, "ids")
+        if is_arrow(values):
+            if str(values.type) not in ARROW_TEXTS:
                 raise InputError(
-                    f"ids: an Arrow column of type string without nulls is needed, got "
-                    f"{values.type} with {values.null_count} nulls")
+                    "ids: an Arrow column of type string or large_string is needed, got "
+                    f"{values.type}; cast it to string")
+            must_be_whole(values, "ids")
             _, offsets, cells = values.buffers()
             self.first = values.offset
             self.count = len(values)
+            self.wide = str(values.type) != "string"
             PyObject_GetBuffer(b"" if offsets is None else offsets, &self.offsets, PyBUF_CONTIG_RO)
             self.has_offsets = True
             PyObject_GetBuffer(b"" if cells is None else cells, &self.cells, PyBUF_CONTIG_RO)
             self.has_cells = True
-            most = self.offsets.len // <Py_ssize_t> sizeof(int32_t)
+            most = self.offsets.len // <Py_ssize_t> (sizeof(int64_t) if self.wide
+                                                     else sizeof(int32_t))
             if self.count and not 0 <= self.first < most - self.count:
                 raise InputError(
                     f"ids: {self.count} rows from {self.first} on need more offsets than there are")
+            return
+        if isinstance(values, (list, tuple)):
+            self.strs = list(values)
+            self.count = len(self.strs)
         elif PyObject_CheckBuffer(values):
             try:
                 PyObject_GetBuffer(values, &self.cells, PyBUF_CONTIG_RO | PyBUF_FORMAT)
@@ -193,7 +277,7 @@ cdef class Texts:
             if self.cells.ndim != 1 or self.cells.format == NULL or not (
                     self.cells.format.endswith(b"s")):
                 raise InputError(
-                    "ids: a buffer of bytes of fixed width is needed (NumPy 'S26'), got format "
+                    "ids: text or bytes of fixed width are needed (NumPy 'S26'), got format "
                     f"{(<bytes> (self.cells.format or b'B')).decode()!r}")
             self.count = self.cells.len // self.cells.itemsize if self.cells.itemsize else 0
         else:
@@ -209,9 +293,15 @@ cdef class Texts:
         """The bytes of row *i*, where there are no strs. None where the offsets lead elsewhere:
         nobody has checked them, and another thread may write there now."""
         cdef const uint8_t *text = <const uint8_t *> self.cells.buf
-        cdef int32_t span[2]
+        cdef int64_t span[2]
+        cdef int32_t narrow[2]
         if self.has_offsets:
-            memcpy(span, <const int32_t *> self.offsets.buf + self.first + i, sizeof(span))
+            if self.wide:
+                memcpy(span, <const int64_t *> self.offsets.buf + self.first + i, sizeof(span))
+            else:
+                memcpy(narrow, <const int32_t *> self.offsets.buf + self.first + i, sizeof(narrow))
+                span[0] = narrow[0]
+                span[1] = narrow[1]
             size[0] = 0
             if not 0 <= span[0] <= span[1] <= self.cells.len:
                 return text
@@ -295,13 +385,15 @@ cdef class Numbers:
             self.one = whole_in(values, name)
             self.is_one = True
             return
+        values = one_array(values, name)
         if isinstance(values, (list, tuple)):
             values = packed("q", values, name)
-        elif hasattr(values, "buffers") and hasattr(values, "offset"):
-            if str(values.type) != "int64" or values.null_count:
-                raise InputError(f"{name}: an Arrow column of type int64 without nulls is needed")
-            first = values.offset
-            values = memoryview(values.buffers()[1]).cast("q")[first:first + len(values)]
+        elif is_arrow(values):
+            if str(values.type) != "int64":
+                raise InputError(
+                    f"{name}: an Arrow column of type int64 is needed, got {values.type}; cast it")
+            must_be_whole(values, name)
+            values = arrow_numbers(values)
         try:
             self.many = values
         except (ValueError, TypeError, BufferError) as error:
@@ -327,13 +419,21 @@ cdef class Coded:
 
     def __init__(self, column, str name, Py_ssize_t count):
         self.name = name
+        column = one_array(column, name)
+        if is_arrow(column):
+            column = arrow_codes(column, name)
+        elif name in TEXTS and type(column) is not bytes:
+            if PyObject_CheckBuffer(column) and hasattr(column, "tolist"):
+                column = column.tolist()
+            if isinstance(column, list):
+                column = coded(column, name)
         if not (isinstance(column, tuple) and len(column) == 2 and not isinstance(column[0], str)
                 and (isinstance(column[0], list) or PyObject_CheckBuffer(column[0]))):
             self.values = [column]
             return
         codes, values = column
         try:
-            self.values = list(values)
+            self.values = values.tolist() if hasattr(values, "tolist") else list(values)
         except TypeError:
             raise TypeError(
                 f"{name}: codes go with the list of what they stand for, got {values!r}") from None
@@ -350,7 +450,7 @@ cdef class Coded:
         if self.codes.ndim != 1 or self.codes.format == NULL or self.codes.itemsize not in (
                 1, 2, 4, 8) or (<bytes> self.codes.format).strip(b"<=@") not in SIGNED:
             raise InputError(
-                f"{name}: codes are a buffer of int8 to int64, got format "
+                f"{name}: codes (first, then their values) are int8 to int64, got format "
                 f"{(<bytes> (self.codes.format or b'B')).decode()!r}")
         if self.codes.shape[0] != count:
             raise InputError(f"{name} has {self.codes.shape[0]} rows, ids have {count}")

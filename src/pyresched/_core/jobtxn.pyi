@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Self, TypeAlias, TypeVar
+from typing import Protocol, Self, TypeAlias, TypeVar
 
 from typing_extensions import Buffer, disjoint_base
 
@@ -9,8 +9,18 @@ from pyresched._core.values import Gang, Requirements
 from pyresched._core.views import Job
 
 _T = TypeVar("_T")
+
+class _Arrow(Protocol):
+    """An Arrow column, of one array or in chunks."""
+
+    @property
+    def type(self) -> object: ...
+    @property
+    def null_count(self) -> int: ...
+    def __len__(self) -> int: ...
+
 # Codes and what they stand for.
-_Coded: TypeAlias = tuple[Sequence[int] | Buffer, Sequence[_T]]
+_Coded: TypeAlias = tuple[Sequence[int] | Buffer, Sequence[_T]] | _Arrow
 
 @disjoint_base
 class Txn(Reader):
@@ -45,15 +55,15 @@ class Txn(Reader):
     def upsert_columns(
         self,
         *,
-        ids: Sequence[str] | Buffer,
-        submitted_at: int | Sequence[int] | Buffer,
-        queue: str | _Coded[str],
+        ids: Sequence[str] | Buffer | _Arrow,
+        submitted_at: int | Sequence[int] | Buffer | _Arrow,
+        queue: str | list[str] | Buffer | _Coded[str],
         requirements: Requirements | _Coded[Requirements],
-        priority: int | Sequence[int] | Buffer = 0,
+        priority: int | Sequence[int] | Buffer | _Arrow = 0,
         gang: Gang | _Coded[Gang] | None = None,
-        job_set: str | _Coded[str] = "",
+        job_set: str | list[str] | Buffer | _Coded[str] = "",
         pools: tuple[str, ...] | _Coded[tuple[str, ...]] | None = None,
-        job_type: str | _Coded[str] = "batch",
+        job_type: str | list[str] | Buffer | _Coded[str] = "batch",
         policy: object = None,
         validated: bool = False,
         payload: Sequence[object] | None = None,
@@ -63,13 +73,16 @@ class Txn(Reader):
         A job that is under such an id starts anew, without its runs, unless it has ended
         (IllegalTransition).
 
-        *ids*: a list of str, a buffer of bytes of fixed width (NumPy 'S26') or an Arrow string
-        column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer.
-        *validated*: one bool for all rows. *payload*: None or a list. Every other: one value for
-        all rows, or a pair of an int32 buffer of codes and a list of the values that they stand
-        for (as in a dictionary-encoded column). A value of *pools* is a tuple of names; the code
-        -1 is no *gang*. How many jobs were put. Raises InputError that names column and row, else
-        as `upsert_many` does.
+        *ids*: a list of str, NumPy text or bytes of fixed width ('S26' is fastest), or an Arrow
+        column of type string or large_string, in chunks or not. *submitted_at* (ns) and
+        *priority*: an int for all rows, or int64: a list, a buffer, an Arrow column. *validated*:
+        one bool for all rows. *payload*: None or a list. Every other: one value for all rows, a
+        pair of codes (a list, or a buffer of int8 to int64) and the values that they stand for,
+        as `np.unique(..., return_inverse=True)` gives them the other way round, or an Arrow column
+        encoded by dictionary; *queue*, *job_set* and *job_type* also a list, NumPy or Arrow column
+        of text, one a row. A value of *pools* is a tuple of names; the code -1 is no *gang*. How
+        many jobs were put. Raises InputError that names column and row, else as `upsert_many`
+        does.
         """
     def delete_many(self, ids: Iterable[str]) -> int:
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kit.jobs import job, leased, requirements
-from pyresched.errors import DuplicateId, InputError, TooManyJobs, TxnClosed
+from pyresched.errors import DuplicateId, InputError, ReadOnly, TooManyJobs, TxnClosed
 from pyresched.jobdb import JobDb
 from pyresched.model import Gang, Job, JobState, ReschedulePolicy
 
@@ -101,6 +101,25 @@ def test_ids_of_any_width_come_as_cells(width: int) -> None:
         ({"ids": ["a", "x" * 256]}, ValueError, "at most 255 bytes"),
         ({"ids": 7}, TypeError, "ids are a list of str or a buffer"),
         ({"ids": np.arange(2)}, InputError, "bytes of fixed width"),
+        ({"ids": pa.array(["a", None])}, InputError, r"ids\[1\] is null; each row needs a value"),
+        ({"ids": pa.array([1, 2])}, InputError, "ids: .* string or large_string .* got int64"),
+        ({"submitted_at": pa.array([0, None])}, InputError, r"submitted_at\[1\] is null"),
+        ({"priority": pa.array([0, 1], pa.int32())}, InputError, "type int64 is needed, got int32"),
+        ({"queue": ["a", 7]}, TypeError, r"queue\[1\] is a str, got 7"),
+        ({"queue": ["a"]}, InputError, "queue has 1 rows, ids have 2"),
+        ({"queue": np.array([b"a", b"\xff"])}, InputError, r"queue\[1\] is not UTF-8"),
+        ({"queue": pa.array(["a", None])}, InputError, r"queue\[1\] is null"),
+        ({"queue": pa.array([1, 2])}, InputError, "queue: an Arrow column of values by dictionary"),
+        (
+            {"queue": (np.zeros(2, np.uint8), ["a"])},
+            InputError,
+            "queue: codes .* are int8 to int64, got format 'B'",
+        ),
+        (
+            {"queue": np.unique(np.array(["a", "b"]), return_inverse=True)},
+            InputError,
+            r"queue: codes \(first, then their values\) are int8 to int64",
+        ),
         ({"ids": np.array([b"a", b"b", b"c", b"d"])[::2]}, InputError, "ids: a contiguous buffer"),
         ({"submitted_at": None}, InputError, "submitted_at is an int or an int64 buffer"),
         ({"submitted_at": [0, "x"]}, InputError, r"submitted_at\[1\]: 'x' cannot be"),
@@ -146,6 +165,45 @@ def test_a_column_that_cannot_be_is_refused_whole(
         assert len(txn) == 0
         assert txn.upsert_columns(**columns) == 2  # type: ignore[arg-type]
     assert db.check(db.snapshot()) == []
+
+
+def test_an_arrow_column_by_dictionary_may_name_no_gang_and_several_pools() -> None:
+    """A null is no gang; a list of pools is taken as the tuple that it means."""
+    db = JobDb()
+    pools = pa.DictionaryArray.from_arrays([0, 1, 0], pa.array([["p"], ["p", "q"]]))
+
+    class Values:
+        """What they stand for."""
+
+        def to_pylist(self) -> list[Gang]:
+            return [GANG]
+
+    class Gangs:
+        """What pyarrow cannot hold: values of Python by dictionary."""
+
+        type = "dictionary"
+        null_count = 1
+        offset = 0
+        indices = pa.array([0, None, 0], pa.int8())
+        dictionary = Values()
+
+        def buffers(self) -> list[object]:
+            raise AssertionError
+
+    with db.write() as txn:
+        txn.upsert_columns(
+            ids=pa.chunked_array([["a"], ["b", "c"]]),
+            submitted_at=0,
+            queue="x",
+            requirements=NEEDS[0],
+            pools=pools,
+            gang=Gangs(),
+        )
+    snap = db.snapshot()
+    assert [each.pools for each in snap] == [("p",), ("p", "q"), ("p",)]
+    assert [each.gang for each in snap] == [GANG, None, GANG]
+    with pytest.raises(ReadOnly, match="a snapshot"):
+        snap.upsert_columns(ids=["d"])
 
 
 def test_a_row_twice_with_equal_content_is_one() -> None:
