@@ -206,13 +206,16 @@ cdef class Txn(Reader):
         A job that is under such an id starts anew, without its runs, unless it has ended
         (IllegalTransition).
 
-        *ids*: a list of str, a buffer of bytes of fixed width (NumPy 'S26') or an Arrow string
-        column. *submitted_at* (ns) and *priority*: an int for all rows, or an int64 buffer.
-        *validated*: one bool for all rows. *payload*: None or a list. Every other: one value for
-        all rows, or a pair of an int32 buffer of codes and a list of the values that they stand
-        for (as in a dictionary-encoded column). A value of *pools* is a tuple of names; the code
-        -1 is no *gang*. How many jobs were put. Raises InputError that names column and row, else
-        as `upsert_many` does.
+        *ids*: a list of str, NumPy text or bytes of fixed width ('S26' is fastest), or an Arrow
+        column of type string or large_string, in chunks or not. *submitted_at* (ns) and
+        *priority*: an int for all rows, or int64: a list, a buffer, an Arrow column. *validated*:
+        one bool for all rows. *payload*: None or a list. Every other: one value for all rows, a
+        pair of codes (a list, or a buffer of int8 to int64) and the values that they stand for,
+        as `np.unique(..., return_inverse=True)` gives them the other way round, or an Arrow column
+        encoded by dictionary; *queue*, *job_set* and *job_type* also a list, NumPy or Arrow column
+        of text, one a row. A value of *pools* is a tuple of names; the code -1 is no *gang*. How
+        many jobs were put. Raises InputError that names column and row, else as `upsert_many`
+        does.
         """
         cdef Batch batch
         self.must_be_open()
