@@ -122,7 +122,8 @@ cdef class NodeTable(NodeLedger):
                 self.crowdings[shape] = Crowding(dynamic, self.count)
                 mask.crowding = <void *> <object> self.crowdings[shape]
                 if self.scope_of[shape] == NOWHERE:
-                    self.scope_of[shape] = self.use_scope(dynamic.scope)
+                    # Of no scope that has a name: the jobs that ask for the same.
+                    self.scope_of[shape] = self.use_scope(self.shape_requirements[shape])
         except:
             free(mask.kinds)
             raise
@@ -133,6 +134,7 @@ cdef class NodeTable(NodeLedger):
 
     cdef int forget_mask(self, int32_t shape) except -1:
         self.masks[shape].tiers = NULL
+        self.masks[shape].crowding = NULL
         self.owners[shape] = None
         self.crowdings[shape] = None
         return 0
@@ -182,6 +184,7 @@ cdef class NodeTable(NodeLedger):
         del self.owners[to:]
         del self.crowdings[to:]
         self.shapes = to
+        self.keep_scopes()
 
     cdef Py_ssize_t node_index(self, str node_id) except -1:
         found = self.node_by_id.get(node_id)
@@ -217,7 +220,7 @@ cdef class NodeTable(NodeLedger):
         cdef const Order *order
         cdef Py_ssize_t i, found = NOWHERE
         cdef int tier
-        if self.scope_of[shape] != NOWHERE:
+        if mask.crowding != NULL:
             return self.best_of(shape, row, NULL, self.count, avoid, ranks, avoided)
         order = self.order_at(row)
         # Avoided nodes are closed while the others are searched: bit 1 keeps what was open.
@@ -242,19 +245,16 @@ cdef class NodeTable(NodeLedger):
         cdef Py_ssize_t i, k, node, best = NOWHERE
         cdef int rank, best_rank = 0
         cdef int64_t score, best_score = 0
-        cdef const int32_t *tally = NULL
-        cdef void *crowding = NULL
-        if self.scope_of[shape] != NOWHERE:
-            tally = self.tallies + self.scope_of[shape] * max(self.count, 1)
-            crowding = self.masks[shape].crowding
-            (<Crowding> crowding).look(tally, self.count)
+        cdef void *crowding = self.masks[shape].crowding
+        if crowding != NULL:
+            (<Crowding> crowding).look(&self.tallies[self.scope_of[shape]])
         for i in range(given):
             node = i if only == NULL else only[i]
             if not (tiers[node] and self.open[node] and self.fits(node, shape, row)):
                 continue
             score = 0
-            if tally != NULL:
-                if not (<Crowding> crowding).allows(tally, node):
+            if crowding != NULL:
+                if (<Crowding> crowding).taken(node) >= 0:
                     continue
                 score = (<Crowding> crowding).score(node)
             rank = 0
@@ -363,7 +363,7 @@ cdef class NodeTable(NodeLedger):
         for i in range(count):
             # A node that took one like it is still the first that fits: it only came nearer.
             if not (node != NOWHERE and i and shapes[i] == shapes[i - 1]
-                    and self.scope_of[shapes[i]] == NOWHERE
+                    and self.masks[shapes[i]].crowding == NULL
                     and self.fits(node, shapes[i], found)):
                 node = self.find(shapes[i], self.row_of(priority), &found)
             nodes[i] = <int32_t> node
@@ -422,7 +422,7 @@ cdef class NodeTable(NodeLedger):
         cdef int64_t taken[MOST_AMOUNTS]
         cdef list placed = []
         cdef dict before = {}
-        cdef bint crowds = self.scope_of[shape] != NOWHERE
+        cdef bint crowds = self.masks[shape].crowding != NULL
         try:
             while count > 0 and at <= row:
                 node = self.best_at(shape, at, some.nodes, some.ranks, some.count)
@@ -632,7 +632,6 @@ cdef class NodeTable(NodeLedger):
         cdef const uint8_t *tiers = self.masks[shape].tiers
         cdef const int64_t *request = self.request_of(shape)
         cdef const int64_t *had_there
-        cdef const int32_t *tally = NULL
         cdef Crowding crowding = self.crowdings[shape]
         cdef Py_ssize_t i, r, blocked, taking = 0, matching = 0
         cdef Py_ssize_t short_count[MOST_AMOUNTS]
@@ -646,9 +645,8 @@ cdef class NodeTable(NodeLedger):
             raise MemoryError
         memset(short_count, 0, sizeof(short_count))
         memset(short_best, 0, sizeof(short_best))
-        if crowding is not None and self.scope_of[shape] != NOWHERE:
-            tally = self.tallies + self.scope_of[shape] * max(self.count, 1)
-            crowding.look(tally, self.count)
+        if crowding is not None:
+            crowding.look(&self.tallies[self.scope_of[shape]])
             taken = [0] * (crowding.property_count + 1)
         try:
             if only is None:
@@ -664,7 +662,7 @@ cdef class NodeTable(NodeLedger):
                 if not chosen[i]:
                     continue
                 matching += 1
-                blocked = -1 if tally == NULL else crowding.taken(tally, i)
+                blocked = -1 if crowding is None else crowding.taken(i)
                 if blocked >= 0:
                     taken[blocked] += 1
                     continue
@@ -780,6 +778,11 @@ cdef class NodeTable(NodeLedger):
         """What *node* has left for a job of *priority*; `EVICTED`: what nobody holds."""
         self._check_node(node)
         return vector_of(self.cells(node, self.row_of(priority)), self.width)
+
+    def left(self, Py_ssize_t node):
+        """What nobody holds of *node*; if jobs are counted, places for them come last."""
+        self._check_node(node)
+        return vector_of(self.cells(node, 0), self.columns)
 
     def total(self, Py_ssize_t node):
         """What *node* has in total."""

@@ -2,6 +2,7 @@
 # Who holds what of which node, at each level, and how to take it back.
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint16_t
 
+from pyresched._core.crowding cimport Tally
 from pyresched._core.handles cimport Handles
 from pyresched._core.nodeorder cimport Order
 from pyresched._core.resources cimport ResourceVector
@@ -88,9 +89,9 @@ cdef class NodeLedger:
     cdef dict shape_by_requirements
 
     # By scope: how many of its jobs hold each node.
-    cdef dict scope_by_name
+    cdef dict scope_by_name            # a scope, or the requirements that are one by themselves
     cdef Py_ssize_t scopes
-    cdef int32_t *tallies              # [scope][node]
+    cdef Tally *tallies
 
     cdef Undo *log
     cdef Py_ssize_t log_length
@@ -126,7 +127,7 @@ cdef class NodeLedger:
     cdef void link(self, int32_t handle) noexcept nogil
     cdef void relink(self, int32_t handle) noexcept nogil
     cdef void unlink(self, int32_t handle) noexcept nogil
-    cdef void tally(self, int32_t shape, Py_ssize_t node, int by) noexcept nogil
+    cdef int tally(self, int32_t shape, Py_ssize_t node, int by) except -1 nogil
     cdef int reserve_log(self) except -1 nogil
     cdef void record(self, Step step, int32_t handle) noexcept nogil
     cdef int lay_out(self, int row_space) except -1 nogil
@@ -134,7 +135,8 @@ cdef class NodeLedger:
     cdef int allot_handles(self, Py_ssize_t wanted) except -1
     cdef int allot_shapes(self, Py_ssize_t wanted) except -1
     cdef int32_t new_shape(self, Requirements requirements) except -1
-    cdef int32_t use_scope(self, str name) except -1
+    cdef int32_t use_scope(self, object name) except -1
+    cdef int keep_scopes(self) except -1
     cdef int nodes_changed(self) except -1  # other nodes, or of other kinds
     cdef int check_amounts(self, ResourceVector amounts) except -1
     cdef int compact(self) except -1

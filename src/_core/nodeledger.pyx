@@ -20,6 +20,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint16
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from pyresched._core.crowding cimport Tally, tally_add, tally_copy, tally_free
 from pyresched._core.handles cimport Handles
 from pyresched._core.nodeorder cimport order_free, order_touch
 from pyresched._core.resources cimport ResourceVector
@@ -74,8 +75,11 @@ cdef class NodeLedger:
             raise MemoryError
 
     def __dealloc__(self):
+        cdef Py_ssize_t i
         if self.orders != NULL:
             self.forget_orders()
+        for i in range(self.scopes):
+            tally_free(&self.tallies[i])
         free(self.tallies)
         free(self.orders)
         free(self.cutoffs)
@@ -277,7 +281,7 @@ cdef class NodeLedger:
 
     def _move_nodes(self, tuple ids, dict node_by_id, Py_ssize_t columns):
         """Make room for *ids* with *columns* amounts each: what is kept by node goes with it."""
-        cdef Py_ssize_t count = len(ids), i, s, room = max(count, 1)
+        cdef Py_ssize_t count = len(ids), i, room = max(count, 1)
         cdef list old = [self.node_by_id.get(node_id, NOWHERE) for node_id in ids]
         cdef int32_t handle, node
         cdef Binding *binding
@@ -288,22 +292,19 @@ cdef class NodeLedger:
             max(self.shape_space, 1) * columns * sizeof(int64_t))
         cdef uint8_t *flags = <uint8_t *> calloc(room, 4)
         cdef int32_t *newest = <int32_t *> malloc(room * sizeof(int32_t))
-        cdef int32_t *counts = <int32_t *> calloc(
-            room * max(self.scopes, 1), sizeof(int32_t))
         if (base == NULL or cells == NULL or requests == NULL or flags == NULL
-                or newest == NULL or counts == NULL):
+                or newest == NULL):
             free(base)
             free(cells)
             free(requests)
             free(flags)
             free(newest)
-            free(counts)
             raise MemoryError
         for i in range(count):
             node = old[i]
             newest[i] = NOWHERE if node == NOWHERE else self.newest[node]
-            for s in range(self.scopes if node != NOWHERE else 0):
-                counts[s * room + i] = self.tallies[s * max(self.count, 1) + node]
+        for i in range(self.scopes):
+            self.tallies[i].count = 0
         for handle in range(<int32_t> self.handles.count):
             binding = &self.bindings[handle]
             if binding.node != NOWHERE:
@@ -311,6 +312,8 @@ cdef class NodeLedger:
                 binding.node = NOWHERE if found is None else <int32_t> found
                 if found is None:
                     self.forget(handle)
+                else:
+                    self.tally(binding.shape, binding.node, 1)
         for i in range(self.shapes):
             requests[(i + 1) * columns - 1] = 1  # a place for a job, if these are counted
             memcpy(requests + i * columns, self.requests + i * self.columns,
@@ -321,7 +324,6 @@ cdef class NodeLedger:
         free(self.requests)
         free(self.open)
         free(self.newest)
-        free(self.tallies)
         self.base = base
         self.room = cells
         self.requests = requests
@@ -331,7 +333,6 @@ cdef class NodeLedger:
         self.clipped = flags + 2 * room
         self.kind = flags + 3 * room
         self.newest = newest
-        self.tallies = counts
         self.count = count
         self.pitch = self.row_space * self.columns
         self.node_ids = ids
@@ -408,30 +409,56 @@ cdef class NodeLedger:
             self.requests[shape * self.columns + self.width] = 1
         memset(self.unfit + shape * self.row_space, 0, self.row_space * sizeof(int64_t))
         self.scope_of[shape] = NOWHERE
+        if requirements.scope:
+            self.scope_of[shape] = self.use_scope(requirements.scope)
         self.shapes += 1
         return shape
 
-    cdef int32_t use_scope(self, str name) except -1:
-        """The scope *name*, whose jobs are counted by node from now on. Nothing is bound yet."""
-        cdef Py_ssize_t cells = max(self.count, 1)
-        cdef int32_t *grown
+    cdef int32_t use_scope(self, object name) except -1:
+        """The scope *name*, whose jobs are counted by node."""
+        cdef Tally *grown
         known = self.scope_by_name.get(name)
         if known is not None:
             return known
-        grown = <int32_t *> realloc(
-            self.tallies, (self.scopes + 1) * cells * sizeof(int32_t))
+        grown = <Tally *> realloc(self.tallies, (self.scopes + 1) * sizeof(Tally))
         if grown == NULL:
             raise MemoryError
-        memset(grown + self.scopes * cells, 0, cells * sizeof(int32_t))
         self.tallies = grown
+        memset(&grown[self.scopes], 0, sizeof(Tally))
         self.scope_by_name[name] = self.scopes
         self.scopes += 1
         return <int32_t> (self.scopes - 1)
 
-    cdef void tally(self, int32_t shape, Py_ssize_t node, int by) noexcept nogil:
+    cdef int keep_scopes(self) except -1:
+        """Forget the scopes of no shape, and number the others anew."""
+        cdef list kept = [NOWHERE] * self.scopes
+        cdef dict names = {}
+        cdef Py_ssize_t i, to = 0
+        for i in range(self.shapes):
+            if self.scope_of[i] != NOWHERE:
+                kept[self.scope_of[i]] = 0
+        for name, was in self.scope_by_name.items():
+            if kept[was] != NOWHERE:
+                names[name] = was
+        for i in range(self.scopes):
+            if kept[i] == NOWHERE:
+                tally_free(&self.tallies[i])
+            else:
+                kept[i] = to
+                self.tallies[to] = self.tallies[i]
+                to += 1
+        self.scopes = to
+        self.scope_by_name = {name: kept[was] for name, was in names.items()}
+        for i in range(self.shapes):
+            if self.scope_of[i] != NOWHERE:
+                self.scope_of[i] = kept[self.scope_of[i]]
+        return 0
+
+    cdef int tally(self, int32_t shape, Py_ssize_t node, int by) except -1 nogil:
         """*by* more of the jobs of the scope of *shape* hold *node*."""
         if self.scope_of[shape] != NOWHERE:
-            self.tallies[self.scope_of[shape] * max(self.count, 1) + node] += by
+            tally_add(&self.tallies[self.scope_of[shape]], node, by)
+        return 0
 
     cdef int32_t handle_of(self, str job_id) except -1:
         """The handle of a job, made if there is none. A handle by itself holds nothing."""
@@ -662,6 +689,8 @@ cdef class NodeLedger:
         self.reserve_log()
         if preemptible:
             self.use_level(INT64_MIN + 1 if (binding.pool if back else pool) else priority)
+        if not back:
+            self.tally(shape, node, 1)
         self.record(RETURN if back else BIND, handle)
         binding.priority = priority
         binding.shape = shape
@@ -671,7 +700,6 @@ cdef class NodeLedger:
             binding.pool = pool
             binding.node = <int32_t> node
             self.link(handle)
-            self.tally(shape, node, 1)
         self.take(node, self.request_of(shape), 1 if back else 0, self.last_row(binding))
         return 0
 
@@ -835,7 +863,7 @@ cdef class NodeLedger:
         copy.room = <int64_t *> malloc(nodes * pitch * cell)
         copy.open = <uint8_t *> malloc(nodes * 4)
         copy.newest = <int32_t *> malloc(nodes * sizeof(int32_t))
-        copy.tallies = <int32_t *> malloc(nodes * max(self.scopes, 1) * sizeof(int32_t))
+        copy.tallies = <Tally *> calloc(max(self.scopes, 1), sizeof(Tally))
         if (copy.cutoffs == NULL or copy.orders == NULL or copy.base == NULL
                 or copy.room == NULL or copy.open == NULL or copy.newest == NULL
                 or copy.tallies == NULL):
@@ -852,7 +880,6 @@ cdef class NodeLedger:
             memcpy(copy.base, self.base, self.count * self.columns * cell)
             memcpy(copy.open, self.open, nodes * 4)
             memcpy(copy.newest, self.newest, self.count * sizeof(int32_t))
-            memcpy(copy.tallies, self.tallies, self.count * self.scopes * sizeof(int32_t))
         for i in range(self.count):
             memcpy(copy.room + i * pitch, self.room + i * self.pitch, pitch * cell)
         copy.over = copy.open + nodes
@@ -876,6 +903,8 @@ cdef class NodeLedger:
         copy.shape_by_requirements = self.shape_by_requirements.copy()
         copy.scope_by_name = self.scope_by_name.copy()
         copy.scopes = self.scopes
+        for i in range(self.scopes):
+            tally_copy(&self.tallies[i], &copy.tallies[i])
         return 0
 
 

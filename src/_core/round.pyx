@@ -849,7 +849,7 @@ cdef class RoundWalk:
         cdef int32_t shape = self.table.shape_of(requirements)
         if self.freed == NULL:
             raise ValueError("nothing was offered")
-        if self.table.scope_of[shape] != NOWHERE:
+        if self.table.masks[shape].crowding != NULL:
             return []
         nodes = range(self.table.count) if only is None else only
         return [node for node in nodes if self.reachable(shape, self.checked(node))]
@@ -873,7 +873,7 @@ cdef class RoundWalk:
 
     cdef bint reaches_any(self, int32_t shape) noexcept:
         cdef Py_ssize_t node
-        if self.table.scope_of[shape] != NOWHERE:
+        if self.table.masks[shape].crowding != NULL:
             # Whom to move for a request that counts its neighbours is not worked out.
             return False
         for node in range(self.table.count):

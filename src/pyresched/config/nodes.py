@@ -6,9 +6,9 @@ Ids of a series are padded with zeros, so that their order as text is their orde
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from pyresched.config.reading import Fault, decode, read_mapping, refuse
 from pyresched.config.schema import SchedulingConfig
@@ -36,6 +36,7 @@ class NodeEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     node_type: str = ""
     labels: dict[str, str] = {}
     taints: tuple[Taint, ...] = ()
+    max_jobs: Annotated[int, Meta(ge=0)] | None = None
 
 
 class NodeFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,6 +115,7 @@ def _nodes_of(entry: NodeEntry, total: ResourceVector, config: SchedulingConfig)
             node_type=entry.node_type,
             labels=entry.labels,
             taints=entry.taints,
+            max_jobs=entry.max_jobs,
         )
 
 

@@ -56,7 +56,8 @@ class Intake(Enum):
 class Node(Struct, frozen=True, kw_only=True):
     """A machine that runs jobs. `total` is all that it has; `version` counts its row from 1.
 
-    `max_jobs` limits how many jobs hold it at once, None: as many as there is room for.
+    `unallocatable` is what of it others use, whom we do not manage; None is nothing. `max_jobs`
+    limits how many jobs hold the node at once, None: as many as there is room for.
     """
 
     id: NodeId
@@ -69,6 +70,7 @@ class Node(Struct, frozen=True, kw_only=True):
     intake: Intake = Intake.OPEN
     lost_at: Instant | None = None
     max_jobs: int | None = None
+    unallocatable: ResourceVector | None = None
     version: int = 1
 
     if TYPE_CHECKING:  # who makes one need not wrap its names
@@ -85,8 +87,17 @@ class Node(Struct, frozen=True, kw_only=True):
             taints: tuple[Taint, ...] = (),
             intake: Intake = Intake.OPEN,
             lost_at: Instant | None = None,
+            max_jobs: int | None = None,
+            unallocatable: ResourceVector | None = None,
             version: int = 1,
         ) -> None: ...
+
+    @property
+    def allocatable(self) -> ResourceVector:
+        """What jobs may have of it: `total` less `unallocatable`, nothing below 0."""
+        if self.unallocatable is None:
+            return self.total
+        return (self.total - self.unallocatable).floor_at_zero()
 
     @property
     def takes_new_runs(self) -> bool:

@@ -63,8 +63,8 @@ def breaches(table: TableReader, nodes: Sequence[Node]) -> Iterator[str]:
         own = held.get(node.id, {})
         if table.bound(i) != sorted(own):
             yield f"INV-B4: node {node.id} lists {table.bound(i)}, held by {sorted(own)}"
-        if table.total(i) != node.total:
-            yield f"INV-B1: node {node.id} has {node.total}, the table {table.total(i)}"
+        if table.total(i) != node.allocatable:
+            yield f"INV-B1: node {node.id} has {node.allocatable}, the table {table.total(i)}"
         if table.is_open(i) and not node.takes_new_runs:
             yield f"INV-B7: node {node.id} takes nothing new, the table is open"
         yield from _amount_breaches(table, i, node, list(own.values()))
@@ -86,7 +86,7 @@ def _amount_breaches(
         ]
         expected = tuple(
             total - min(sum(amounts), _INT64_MAX)
-            for total, *amounts in zip(node.total, *counted, strict=True)
+            for total, *amounts in zip(node.allocatable, *counted, strict=True)
         )
         found = table.amounts(i, level).to_tuple()
         if found != expected:

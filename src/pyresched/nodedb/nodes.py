@@ -30,6 +30,7 @@ from pyresched.nodedb.matching import Matching
 __all__ = ["Diff", "NodeDb"]
 
 _LONGEST_LABEL: Final = 253
+_INT64_MAX: Final = 2**63 - 1
 # Every level in use costs at each binding; classes with equal priorities share one.
 _MANY_LEVELS: Final = 16
 
@@ -84,7 +85,7 @@ def _fill(
     """Make *nodes*, sorted, those of *table*; what is bound to nodes that are gone."""
     return table.set_nodes(
         tuple(node.id for node in nodes),
-        [node.total for node in nodes],
+        [node.allocatable for node in nodes],
         bytes(node.takes_new_runs for node in nodes),
         [node.max_jobs for node in nodes],
     )
@@ -178,12 +179,12 @@ class NodeDb:
         self._remove(gone)
 
     def totals(self, pool: str) -> ResourceVector:
-        """What the nodes of *pool* that are not lost have together, saturating."""
-        return self.config.spec.sum(n.total for n in self.nodes(pool) if n.lost_at is None)
+        """What jobs may have of the nodes of *pool* that are not lost, together, saturating."""
+        return self.config.spec.sum(n.allocatable for n in self.nodes(pool) if n.lost_at is None)
 
     def capacity(self, pool: str) -> ResourceVector:
-        """What all nodes of *pool* have together, lost ones too, saturating."""
-        return self.config.spec.sum(node.total for node in self.nodes(pool))
+        """What jobs may have of all nodes of *pool*, lost ones too, together, saturating."""
+        return self.config.spec.sum(node.allocatable for node in self.nodes(pool))
 
     # --- jobs -------------------------------------------------------------------------------
 
@@ -229,13 +230,19 @@ class NodeDb:
         names = self.config.spec.names
         if not node.id:
             raise InputError("a node needs an id that is not empty")
-        if len(node.total) != self._width:
-            raise InputError(
-                f"node {node.id!r}: {len(node.total)} amounts; the resources are {', '.join(names)}"
-            )
-        for name, amount in zip(names, node.total, strict=True):
-            if amount < 0:
-                raise InputError(f"node {node.id!r}: {name} {amount} is negative; write 0 or more")
+        for amounts in (node.total, node.unallocatable or node.total):
+            if len(amounts) != self._width:
+                raise InputError(
+                    f"node {node.id!r}: {len(amounts)} amounts; the resources are "
+                    f"{', '.join(names)}"
+                )
+            for name, amount in zip(names, amounts, strict=True):
+                if amount < 0:
+                    raise InputError(
+                        f"node {node.id!r}: {name} {amount} is negative; write 0 or more"
+                    )
+        if node.max_jobs is not None and not 0 <= node.max_jobs < _INT64_MAX:
+            raise InputError(f"node {node.id!r}: max_jobs {node.max_jobs}; write 0 or more")
         for text in (part for label in node.labels.items() for part in label):
             if len(text) > _LONGEST_LABEL:
                 raise InputError(
@@ -267,13 +274,13 @@ class NodeDb:
             old = nodes[i]
             nodes[i] = node
             differs |= old.labels != node.labels or old.taints != node.taints
-            if (old.total, old.takes_new_runs, old.max_jobs) != (
-                node.total,
+            if (old.allocatable, old.takes_new_runs, old.max_jobs) != (
+                node.allocatable,
                 node.takes_new_runs,
                 node.max_jobs,
             ):
                 pool.table.set_node(
-                    i, node.total, takes_new=node.takes_new_runs, most_jobs=node.max_jobs
+                    i, node.allocatable, takes_new=node.takes_new_runs, most_jobs=node.max_jobs
                 )
         pool.set_rows(tuple(nodes))
         if differs:

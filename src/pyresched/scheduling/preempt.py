@@ -28,11 +28,14 @@ _AGE: Final = attrgetter("age")
 
 
 class Unit:
-    """Runs that give way together: a lone one, or all those of a gang."""
+    """Runs that give way together: a lone one, or all those of a gang.
+
+    `holds` is what they hold, `holds_on` what of each node, with a place each if *places* count.
+    """
 
     __slots__ = ("age", "gave_way", "holds", "holds_on", "jobs", "priority", "queue")
 
-    def __init__(self, jobs: Iterable[Job]) -> None:
+    def __init__(self, jobs: Iterable[Job], *, places: bool) -> None:
         self.jobs: Final = tuple(sorted(jobs, key=attrgetter("id")))
         runs = [(run_of(job), job) for job in self.jobs]
         self.queue: Final = self.jobs[0].queue
@@ -42,9 +45,9 @@ class Unit:
         self.holds_on: Final[dict[NodeId, ResourceVector]] = {}
         for run, job in runs:
             held = self.holds_on.get(run.node_id)
-            here = job.requirements.resources
+            here = amounts_of(job, places=places)
             self.holds_on[run.node_id] = here if held is None else held + here
-        first, *others = self.holds_on.values()
+        first, *others = (job.requirements.resources for job in self.jobs)
         self.holds: Final = sum(others, start=first)
         self.gave_way = False
 
@@ -66,6 +69,12 @@ class _Tally:
         self.room = room
         self.held: dict[QueueName, ResourceVector] = {}
         self.taken: list[Unit] = []
+
+
+def amounts_of(job: Job, *, places: bool) -> ResourceVector:
+    """What *job* takes of a node: its request, and one place where the nodes count *places*."""
+    wanted = job.requirements.resources
+    return ResourceVector((*wanted, 1)) if places else wanted
 
 
 def run_of(job: Job) -> Run:
@@ -93,6 +102,7 @@ class RoomMaker:
     ) -> None:
         self._walk = walk
         self._table: NodeTable = walk.table
+        self._places = walk.table.columns > walk.table.width
         self._rule = rule
         self._members_of = members_of
         self._victims: list[_Victim] = []
@@ -208,7 +218,7 @@ class RoomMaker:
                 member.id in self._offered and self._table.node_of(member.id) is not None
                 for member in jobs
             ):
-                units.append(Unit(jobs))
+                units.append(Unit(jobs, places=self._places))
         return sorted(units, key=_AGE, reverse=True)
 
     # --- victims ----------------------------------------------------------------------------
@@ -225,7 +235,7 @@ class RoomMaker:
         for node in self._walk.reach(job.requirements, only):
             by_rank.setdefault(ranks.get(node, 0), []).append(node)
         for _, nodes in sorted(by_rank.items()):
-            found = self._first_to_fit(job.requirements.resources, priority, nodes)
+            found = self._first_to_fit(amounts_of(job, places=self._places), priority, nodes)
             if found is not None:
                 node_id, units = found
                 for unit in units:
@@ -245,7 +255,7 @@ class RoomMaker:
         With the units that must go there, the youngest first; none of them could be spared.
         """
         tallies = {
-            self._table.node_ids[node]: _Tally(self._table.amounts(node, EVICTED)) for node in nodes
+            self._table.node_ids[node]: _Tally(self._table.left(node)) for node in nodes
         }
         for unit in self._line:
             if unit.gave_way or unit.priority > priority:
@@ -288,8 +298,8 @@ class RoomMaker:
         mark = self._table.begin()
         for job in unit.jobs:
             run = run_of(job)
-            room = self._table.amounts(self._table.node_by_id[run.node_id], EVICTED)
-            if not job.requirements.resources.fits_in(room):
+            room = self._table.left(self._table.node_by_id[run.node_id])
+            if not amounts_of(job, places=self._places).fits_in(room):
                 self._table.undo(mark)
                 return False
             self._table.bind(job.id, job.requirements, run.node_id, run.priority, True)  # noqa: FBT003

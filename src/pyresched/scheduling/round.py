@@ -105,7 +105,7 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
             for job_id, node_id, priority, method in walk.placed
         ),
         preempted=preempted,
-        refused=Refusals(walk.refused(), config.spec.names),
+        refused=Refusals(walk.refused(), (*config.spec.names, "jobs")),
         termination=_termination(queued=queued, node_count=len(fork)),
         count_shares=partial(rule.figures, walk.standings()),
     )
