@@ -25,7 +25,8 @@ def follow(list changed not None, dict home not None, dict tables not None,
     """Make *tables* hold what the jobs of *changed* hold: (before, after) or None of each.
 
     *home* maps a node id to its pool and *tables* a pool to its table; *is_preemptible* takes a
-    job and raises for one that cannot be held: then nothing has changed. What a run holds of a node that is in no table goes into
+    job and raises for one that cannot be held: then nothing has changed. What a run holds of a
+    node that is in no table goes into
     *homeless*, by job id, as (node id, requirements, priority, preemptible, pool).
     """
     cdef list jobs = []

@@ -11,7 +11,7 @@ the next; node id.
 """
 
 cimport cython
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -101,13 +101,20 @@ cdef class NodeTable(NodeLedger):
         cdef Py_ssize_t i
         cdef bytes tiers
         dynamic = None
+        crowding = None
         if self.matcher is None:
             tiers = b"\1" * self.count
         else:
             tiers, dynamic = self.matcher(self.shape_requirements[shape])
         if len(tiers) < self.count:
             raise ValueError("a mask has a byte for each node")
+        if dynamic is not None:
+            crowding = Crowding(dynamic, self.count)
+            if self.scope_of[shape] == NOWHERE:
+                # Of no scope that has a name: the jobs that ask for the same.
+                self.scope_of[shape] = self.use_scope(self.shape_requirements[shape])
         mask.tiers = <const uint8_t *> <char *> tiers
+        mask.crowding = NULL if crowding is None else <void *> <object> crowding
         mask.tier_count = 0
         for i in range(self.count):
             mask.tier_count = max(mask.tier_count, mask.tiers[i])
@@ -116,18 +123,8 @@ cdef class NodeTable(NodeLedger):
             raise MemoryError
         for i in range(self.count):
             mask.kinds[mask.tiers[i]] |= <uint64_t> 1 << self.kind[i]
-        try:
-            mask.crowding = NULL
-            if dynamic is not None:
-                self.crowdings[shape] = Crowding(dynamic, self.count)
-                mask.crowding = <void *> <object> self.crowdings[shape]
-                if self.scope_of[shape] == NOWHERE:
-                    # Of no scope that has a name: the jobs that ask for the same.
-                    self.scope_of[shape] = self.use_scope(self.shape_requirements[shape])
-        except:
-            free(mask.kinds)
-            raise
         self.owners[shape] = tiers
+        self.crowdings[shape] = crowding
         free(self.masks[shape].kinds)
         self.masks[shape] = mask
         return 0
@@ -800,6 +797,14 @@ cdef class NodeTable(NodeLedger):
         return bool(self.over[node])
 
     @property
+    def held(self):
+        """How many jobs hold a node."""
+        cdef Py_ssize_t i, found = 0
+        for i in range(self.handles.count):
+            found += self.bindings[i].node != NOWHERE
+        return found
+
+    @property
     def rows(self):
         """How many levels there are to keep: the evicted one, those in use, and the last."""
         return self.height + 1
@@ -897,4 +902,3 @@ cdef class Avoided:
     def __dealloc__(self):
         free(self.nodes)
         free(self.ranks)
-

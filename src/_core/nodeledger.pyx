@@ -679,7 +679,8 @@ cdef class NodeLedger:
                          bint preemptible, uint16_t pool=0) except -1 nogil:
         """Bind a job that holds nothing, or one that was evicted from this very node.
 
-        *pool* is that of its run, of one that returns as it was. Asks nothing about room: negative amounts are legal in between.
+        *pool* is that of its run, of one that returns as it was. Asks nothing about room:
+        negative amounts are legal in between.
         """
         cdef Binding *binding = &self.bindings[handle]
         cdef bint back = binding.node != NOWHERE

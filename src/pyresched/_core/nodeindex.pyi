@@ -4,13 +4,15 @@ from typing import Final, final
 from pyresched._core.nodeledger import NodeLedger
 from pyresched._core.resources import ResourceVector
 from pyresched._core.values import Requirements
-from pyresched.model.ids import JobId, NodeId, PoolName
+from pyresched.model.ids import JobId, NodeId
 
 CROSS_POOL: Final[int]
 EVICTED: Final[int]
 
 @final
 class NodeTable(NodeLedger):
+    @property
+    def held(self) -> int: ...
     @property
     def rows(self) -> int: ...
     matcher: Callable[[Requirements], tuple[bytes, object]] | None

@@ -26,7 +26,10 @@ class NodeLedger:
     def in_attempt(self) -> bool: ...
     pool: str
     def set_nodes(
-        self, ids: tuple[NodeId, ...], totals: list[ResourceVector], takes_new: bytes,
+        self,
+        ids: tuple[NodeId, ...],
+        totals: list[ResourceVector],
+        takes_new: bytes,
         most_jobs: list[int | None] | None = None,
     ) -> list[tuple[JobId, NodeId, Requirements, int, bool, PoolName]]: ...
     def set_node(

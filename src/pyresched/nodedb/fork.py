@@ -47,6 +47,9 @@ class NodeFork:
         self._config = config
         self._refused: dict[tuple[Requirements, int], tuple[int, NotFound]] = {}
 
+    def __repr__(self) -> str:
+        return f"<NodeFork of pool {self.table.pool!r}, {len(self)} nodes, {self.table.held} jobs>"
+
     def __len__(self) -> int:
         return len(self.nodes)
 

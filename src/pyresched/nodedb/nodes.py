@@ -100,6 +100,8 @@ class NodeDb:
     """
 
     def __init__(self, config: SchedulingConfig, nodes: Iterable[Node] = ()) -> None:
+        if not isinstance(config, SchedulingConfig):
+            raise TypeError(f"NodeDb({config!r}): give a SchedulingConfig, then the nodes")
         self.config = config
         self.levels = config.levels
         self._width = len(config.spec.names)
@@ -115,6 +117,10 @@ class NodeDb:
         self.upsert_many(nodes)
 
     # --- nodes ------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        held = sum(pool.table.held for pool in self._pools.values())
+        return f"<NodeDb {len(self)} nodes in {len(self.pools())} pools, {held} jobs on them>"
 
     def __len__(self) -> int:
         return len(self._pool_of)
@@ -297,9 +303,9 @@ class NodeDb:
         pool.set_rows(tuple(nodes))
         pool.match_by(Matching(nodes))
         self._homeless.update((each[0], each[1:]) for each in homeless)
-        for job_id, (node_id, *held) in list(self._homeless.items()):
+        for job_id, hold in list(self._homeless.items()):
+            node_id, requirements, priority, preemptible, of = hold
             if self._pool_of.get(node_id) == name:
-                requirements, priority, preemptible, of = held
                 pool.table.hold(job_id, requirements, node_id, priority, preemptible, of)
                 del self._homeless[job_id]
 
@@ -319,4 +325,3 @@ class NodeDb:
                 f"each of {', '.join(self.config.spec.names)}"
             )
         return self.config.priority_class(requirements.priority_class).preemptible
-

@@ -254,9 +254,7 @@ class RoomMaker:
 
         With the units that must go there, the youngest first; none of them could be spared.
         """
-        tallies = {
-            self._table.node_ids[node]: _Tally(self._table.left(node)) for node in nodes
-        }
+        tallies = {self._table.node_ids[node]: _Tally(self._table.left(node)) for node in nodes}
         for unit in self._line:
             if unit.gave_way or unit.priority > priority:
                 continue

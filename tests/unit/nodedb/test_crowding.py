@@ -23,9 +23,7 @@ def zones(*zones_):
 
 def ask(*constraints, amount=1, **more):
     """A request for *amount* of each."""
-    return Requirements(
-        ResourceVector((amount, amount)), "p0", constraints=constraints, **more
-    )
+    return Requirements(ResourceVector((amount, amount)), "p0", constraints=constraints, **more)
 
 
 def place(fork, requirements, *names):
