@@ -9,7 +9,7 @@ __all__ = ["NATIVE", "ROOT", "SELFTESTS", "native_modules", "read_text", "tracke
 ROOT = Path(__file__).parents[2]
 NATIVE = ROOT / "src" / "_core"
 # In debug builds only, above every other module, named by no door.
-SELFTESTS = ("selftest", "selftrees")
+SELFTESTS = ("selftest", "selftrees", "selfnodes")
 
 
 def tracked_files(*patterns: str) -> list[Path]:

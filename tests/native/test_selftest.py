@@ -1,4 +1,7 @@
-"""Runs the cases inside the native core, which a build with PYRESCHED_SELFTEST has."""
+"""Runs the cases inside the native core, which a build with PYRESCHED_SELFTEST has.
+
+Those on orders of nodes hold INV-B11, with each of its faults as a control.
+"""
 
 import importlib.util
 import os
@@ -13,11 +16,11 @@ if not DEV and importlib.util.find_spec("pyresched._core.selftest") is None:
         allow_module_level=True,
     )
 
-from pyresched._core import selftest, selftrees  # noqa: E402  above it stands why there may be none
+from pyresched._core import selfnodes, selftest, selftrees  # noqa: E402  above it stands why there may be none
 
 CASES = {
     name: getattr(module, name)
-    for module in (selftest, selftrees)
+    for module in (selfnodes, selftest, selftrees)
     for name in sorted(dir(module))
     if name.startswith("test_")
 }
