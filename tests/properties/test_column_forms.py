@@ -27,7 +27,7 @@ TEXTS = ("queue", "job_set", "job_type")
 CODES: list[Callable[[list[int]], Any]] = [
     list,
     lambda codes: array("i", codes),
-    *(lambda codes, kind=kind: np.array(codes, kind) for kind in ("i1", "i2", "i4", "i8")),  # type: ignore[misc]
+    *(lambda codes, kind=kind: np.array(codes, kind) for kind in ("i1", "i2", "i4", "i8")),
 ]
 NUMBERS: list[Callable[[list[int]], Any]] = [
     list,
