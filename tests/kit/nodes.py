@@ -6,21 +6,23 @@ all of it, written from the contract and sharing no code with `pyresched.nodedb`
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from kit.matching import counts_others, liking, may_use
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.model import (
     Intake,
     Job,
     Node,
     NodeId,
+    Operator,
     PoolName,
     PriorityClass,
     Requirements,
     Resource,
     ResourceVector,
-    TaintEffect,
 )
 
 __all__ = ["Held", "ModelNodes", "Pairs", "node", "node_config", "nodes"]
@@ -123,17 +125,48 @@ class ModelNodes:
         """Whether it may go there at all."""
         if node.lost_at is not None or node.intake is not Intake.OPEN or node.id in self.closed:
             return False
-        if any(node.labels.get(key) != value for key, value in requirements.selector):
-            return False
-        return not self._refused(node, requirements, hard=True)
+        return may_use(node, requirements)
 
-    @staticmethod
-    def _refused(node: Node, requirements: Requirements, *, hard: bool) -> bool:
-        return any(
-            (taint.effect is not TaintEffect.PREFER_NO_SCHEDULE) == hard
-            and not any(each.tolerates(taint) for each in requirements.tolerations)
-            for taint in node.taints
-        )
+    def peers(self, requirements: Requirements) -> list[Node]:
+        """The node of each job that counts for the scope of *requirements*, evicted ones too."""
+        by_id = {n.id: n for n in self.nodes}
+        return [
+            by_id[NodeId(one.node_id)]
+            for one in self.held.values()
+            if one.requirements.scope == requirements.scope
+            and counts_others(one.requirements)
+        ]
+
+    def has_place(self, node: Node, requirements: Requirements) -> bool:
+        """Whether the distinct constraints leave the node to one more job."""
+        peers = self.peers(requirements)
+        for each in requirements.constraints:
+            if each.operator is Operator.DISTINCT_HOSTS:
+                taken = sum(peer.id == node.id for peer in peers)
+            else:
+                value = node.labels.get(each.label)
+                taken = sum(peer.labels.get(each.label) == value for peer in peers)
+            if each.limit and taken >= each.limit:
+                return False
+        return True
+
+    def unspread(self, node: Node, requirements: Requirements) -> Fraction | float:
+        """How little the spreads want one more job here: least first."""
+        peers = self.peers(requirements)
+        wanted = Fraction(0)
+        for each in requirements.spread:
+            value = node.labels.get(each.label)
+            if value is None:
+                return float("inf")
+            values = {n.labels[each.label] for n in self.nodes if each.label in n.labels}
+            share = (
+                Fraction(each.percent_of(value), 100)
+                if each.targets
+                else Fraction(10_000 // len(values), 10_000)
+            )
+            used = sum(peer.labels.get(each.label) == value for peer in peers)
+            wanted += each.weight * (share * (len(peers) + 1) - (used + 1))
+        return -wanted
 
     def seen_levels(self, priority: int | None) -> list[int | None]:
         """The levels that a job of *priority* may take room at, the free one first."""
@@ -154,13 +187,15 @@ class ModelNodes:
             fitting = sorted(
                 (
                     avoid.get(n.id, 0),
-                    self._refused(n, requirements, hard=False),
+                    liking(n, requirements),
+                    self.unspread(n, requirements),
                     self.left(n, level),
                     n.id,
                 )
                 for n in self.nodes
                 if (only is None or n.id in only)
                 and self.matches(n, requirements)
+                and self.has_place(n, requirements)
                 and all(
                     w <= h for w, h in zip(requirements.resources, self.left(n, level), strict=True)
                 )

@@ -10,12 +10,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from kit.jobs import ended, job, leased, requeued
 from kit.nodes import Held, ModelNodes, Pairs, node_config
 from pyresched.model import (
+    Constraint,
     Intake,
     Node,
     NodeId,
+    Operator,
     PoolName,
+    Preference,
     Requirements,
     ResourceVector,
+    Spread,
     Taint,
     TaintEffect,
     Toleration,
@@ -71,14 +75,39 @@ def node_rows(draw, width, id, amounts=small):
     )
 
 
+RULES = {
+    "constraints": [
+        Constraint("zone", Operator.NOT_IN, ("a",)),
+        Constraint("", Operator.DISTINCT_HOSTS),
+        Constraint("zone", Operator.DISTINCT_PROPERTY, ("2",)),
+    ],
+    "affinity": [
+        (Constraint("zone", Operator.IN, ("a",)),),
+        (Constraint("disk", Operator.EXISTS),),
+    ],
+    "preferences": [
+        Preference(5, (Constraint("disk", Operator.EXISTS),)),
+        Preference(-5, (Constraint("zone", Operator.EQUAL, ("b",)),)),
+    ],
+    "spread": [Spread("zone"), Spread("zone", 10, (("a", 70),)), Spread("disk", 20)],
+    "nodes": ["n0", "n2", "a", "c"],
+}
+
+
 @st.composite
 def requests(draw, width, amounts=small):
-    """What a job asks for."""
+    """What a job asks for: mostly little of the language of placement, sometimes some."""
+    rules = {}
+    if draw(st.integers(0, 2)) == 0:
+        for part in draw(st.lists(st.sampled_from(sorted(RULES)), max_size=2, unique=True)):
+            rules[part] = tuple(draw(st.lists(st.sampled_from(RULES[part]), max_size=2)))
+        rules["scope"] = draw(st.sampled_from(["", "web"]))
     return Requirements(
         draw(vectors(width, amounts)),
         "p0",
         selector=draw(st.lists(st.sampled_from(LABELS), max_size=1)),
         tolerations=tuple(draw(st.lists(st.sampled_from(TOLERATIONS), max_size=2, unique=True))),
+        **rules,
     )
 
 

@@ -28,8 +28,6 @@ __all__ = ["Dynamic", "Masks", "Matching", "Property"]
 _BLOCK: Final = 64
 _YES: Final = b"\x01"
 _WORST_TIER: Final = 255
-_ANY_TIER: Final = b"\0" + _YES * 255
-_FIRST_TIER: Final = b"\0\1" + b"\0" * 254
 # Answers kept for distinct requirements, and masks for distinct conditions; then the oldest go.
 _MOST_KEPT: Final = 4096
 _MOST_MASKS: Final = 1024
@@ -123,12 +121,6 @@ class Matching:
                 del self._known[next(iter(self._known))]
             known = self._known[asked] = Masks(self._tiers(asked), self._dynamic(asked))
         return known
-
-    def legacy(self, requirements: Requirements) -> tuple[bytes, bytes | None]:
-        """The same as (may be used, best tier, or None if that is the same): 0 or 1 each."""
-        tiers = self(requirements).tiers
-        may = tiers.translate(_ANY_TIER)
-        return may, None if may == tiers else tiers.translate(_FIRST_TIER)
 
     @property
     def types(self) -> bytes:
