@@ -1,8 +1,9 @@
-"""The node db on clusters that fill many chunks of its index, against plain arrays.
+"""The node db on clusters that fill many leaves of its index, against plain arrays.
 
-Nodes lie in chunks of 64, chunks in groups of 64: the sizes are those around one chunk, around
-two, and past a group. Alike nodes that move together make chunks overflow, empty and join.
-Holds INV-B1 to INV-B7.
+Leaves hold up to 64 nodes, branches up to 64 leaves, and 64 branches are searched at a time: the
+sizes are those around one leaf, around two, past a branch, and past a block of branches. Nodes
+that move together make leaves and branches overflow, empty and join. Holds INV-B1 to INV-B7,
+INV-B11.
 """
 
 from random import Random
@@ -27,8 +28,8 @@ from pyresched.model import (
 )
 from pyresched.nodedb import EVICTED, NodeDb
 
-CHUNK = 64
-SIZES = [1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 2 * CHUNK + 1, 5 * CHUNK, 11 * CHUNK + 3]
+LEAF = 64
+SIZES = [1, LEAF - 1, LEAF, LEAF + 1, 2 * LEAF, 2 * LEAF + 1, 5 * LEAF, 11 * LEAF + 3]
 LEVELS = (0, 5, 10)
 SPOT = Taint("spot", "", TaintEffect.PREFER_NO_SCHEDULE)
 GPU = Taint("gpu", "", TaintEffect.NO_SCHEDULE)
@@ -125,7 +126,7 @@ class Walk:
         """The same for each of many nodes that follow each other."""
         wanted, priority = request(draw, self.width), draw.choice(LEVELS)
         first = draw.randrange(len(self.model.ids))
-        for node in range(first, min(first + 3 * CHUNK, len(self.model.ids))):
+        for node in range(first, min(first + 3 * LEAF, len(self.model.ids))):
             self.bind(self.names(1)[0], node, wanted, priority, preemptible=True)
 
     def some(self, draw, *, evicted):
@@ -228,10 +229,10 @@ def test_any_steps_on_many_nodes_leave_what_arrays_say(*, size, alike, seed, ste
 
 
 @pytest.mark.parametrize("alike", [True, False], ids=["alike", "different"])
-def test_past_the_first_group_of_chunks(alike):
+def test_past_the_first_branches(alike):
     """More than 8,192 nodes: scattered, gathered, emptied, taken back, and searched each time."""
     draw = Random(8_192)
-    walk = Walk(draw, 8_192 + 3 * CHUNK + 5, alike=alike)
+    walk = Walk(draw, 8_192 + 3 * LEAF + 5, alike=alike)
     walk.begin()
     for seed, operation in enumerate(
         ("find", "place", "scatter", "place", "find", "gather", "evict", "find", "unbind", "batch")
@@ -248,11 +249,64 @@ def test_past_the_first_group_of_chunks(alike):
     assert walk.fork.check() == []
 
 
+ORDERS = {
+    "ascending": lambda ids: ids,
+    "descending": lambda ids: ids[::-1],
+    "shuffled": lambda ids: Random(1).sample(ids, len(ids)),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_alike_nodes_move_from_one_end_of_the_order_to_the_other_and_back(order):
+    """Few at a time, so that each search moves them one by one: every leaf splits or empties."""
+    count, some = 6_000, 500
+    rows = [Node(id=NodeId(f"n{n:05}"), total=ResourceVector((9, 9))) for n in range(count)]
+    fork = NodeDb(node_config(0, preemptible=[0]), rows).fork("default")
+    ids = ORDERS[order]([row.id for row in rows])
+    asked = Requirements(ResourceVector((2, 1)), "p0")
+    least = Requirements(ResourceVector((8, 0)), "p0")
+    table = fork.table
+    best = min(ids)
+    assert fork.find(asked, 0).node_id == best
+    for start in range(0, count, some):
+        for node_id in ids[start : start + some]:
+            table.bind(node_id, asked, node_id, 0, True)
+        assert fork.find(asked, 0).node_id == min(ids[: start + some])
+        left = ids[start + some :]
+        assert (fork.find(least, 0) or None) == ((min(left), EVICTED) if left else None)
+        assert table.check_orders() == []
+    back = ORDERS[order](ids)
+    for start in range(0, count, some):
+        for node_id in back[start : start + some]:
+            table.unbind(node_id)
+        assert fork.find(least, 0).node_id == min(back[: start + some])
+        left = back[start + some :]
+        assert fork.find(asked, 0).node_id == min(left or ids)
+        assert table.check_orders() == []
+    assert fork.check() == []
+
+
+def test_past_a_block_of_branches():
+    """As many nodes as no single block of maxima covers; those of the last branches are found."""
+    count = 64 * 48 * 48 + 5_000  # 48 of 64 are used where nothing has moved yet
+    rows = [Node(id=NodeId(f"n{n:06}"), total=ResourceVector((n + 1,))) for n in range(count)]
+    fork = NodeDb(node_config(0, preemptible=[0], width=1), rows).fork("default")
+    for wanted in (1, count // 2, count - 4_000, count):
+        asked = Requirements(ResourceVector((wanted,)), "p0")
+        assert fork.find(asked, 0) == (f"n{wanted - 1:06}", EVICTED)
+    assert not fork.find(Requirements(ResourceVector((count + 1,)), "p0"), 0)
+    wanted = Requirements(ResourceVector((count - 2,)), "p0")
+    assert [node_id for node_id, _ in fork.place_many(wanted, 9, 0)] == [
+        f"n{count - n:06}" for n in (3, 2, 1)
+    ]
+    assert fork.table.check_orders() == []
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_forks_of_many_nodes_do_not_share_what_they_change(seed):
-    """A fork in the middle of an attempt keeps its chunks while the other splits its own."""
+    """A fork in the middle of an attempt keeps its leaves while the other splits its own."""
     draw = Random(seed)
-    walk = Walk(draw, 5 * CHUNK + 7, alike=seed % 2 == 0)
+    walk = Walk(draw, 5 * LEAF + 7, alike=seed % 2 == 0)
     walk.begin()
     walk.step("place", seed)
     walk.step("scatter", seed)
@@ -279,7 +333,7 @@ def test_many_nodes_that_come_and_go_are_as_built_anew(data):
     draw = Random(data.draw(st.integers(0, 2**16)))
     config = node_config(*LEVELS, preemptible=LEVELS, width=2)
     db, nodes, jobs = NodeDb(config), {}, {}
-    for size in data.draw(st.lists(st.sampled_from([3, CHUNK, CHUNK + 1, 200]), max_size=5)):
+    for size in data.draw(st.lists(st.sampled_from([3, LEAF, LEAF + 1, 200]), max_size=5)):
         rows = cluster(draw, size, 2, alike=draw.random() < 0.5)
         gone = draw.sample(sorted(nodes), draw.randrange(len(nodes) + 1)) if nodes else []
         db.remove_many(gone)
@@ -345,7 +399,7 @@ def test_both_kernels_place_alike_through_splits_and_joins(seed):
     try:
         for portable in (False, True):
             use_portable_scan(portable)
-            walk = Walk(Random(seed), 11 * CHUNK + 3, alike=seed == 0)
+            walk = Walk(Random(seed), 11 * LEAF + 3, alike=seed == 0)
             for n, operation in enumerate(("scatter", "place", "gather", "place", "unbind")):
                 walk.step(operation, seed * 10 + n)
             walk.compare()
