@@ -27,16 +27,22 @@ if TYPE_CHECKING:
     from pyresched.indices import IdIndex, OrderedIndex
     from pyresched.jobdb import JobDb
     from pyresched.model import (
+        Constraint,
         Gang,
         Job,
         JobState,
         Node,
+        Operator,
+        Preference,
         PriorityClass,
         Queue,
         Requirements,
         ReschedulePolicy,
         ResourceVector,
         Run,
+        Spread,
+        Taint,
+        Toleration,
     )
     from pyresched.nodedb import NodeDb
     from pyresched.scheduler import Scheduler
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ConfigError",
     "Conflict",
+    "Constraint",
     "DominantResourceFairness",
     "DuplicateId",
     "Gang",
@@ -61,7 +68,9 @@ __all__ = [
     "MemoryJournal",
     "Node",
     "NodeDb",
+    "Operator",
     "OrderedIndex",
+    "Preference",
     "PriorityClass",
     "PyreschedError",
     "Queue",
@@ -74,6 +83,9 @@ __all__ = [
     "RunBelongsToOtherJob",
     "Scheduler",
     "SchedulingConfig",
+    "Spread",
+    "Taint",
+    "Toleration",
     "TooManyJobs",
     "TxnClosed",
     "UnknownNode",
@@ -86,6 +98,7 @@ __all__ = [
 _HOMES = {
     "ConfigError": "errors",
     "Conflict": "errors",
+    "Constraint": "model",
     "DominantResourceFairness": "fairness",
     "DuplicateId": "errors",
     "Gang": "model",
@@ -99,7 +112,9 @@ _HOMES = {
     "MemoryJournal": "store",
     "Node": "model",
     "NodeDb": "nodedb",
+    "Operator": "model",
     "OrderedIndex": "indices",
+    "Preference": "model",
     "PriorityClass": "model",
     "PyreschedError": "errors",
     "Queue": "model",
@@ -112,6 +127,9 @@ _HOMES = {
     "RunBelongsToOtherJob": "errors",
     "Scheduler": "scheduler",
     "SchedulingConfig": "config",
+    "Spread": "model",
+    "Taint": "model",
+    "Toleration": "model",
     "TooManyJobs": "errors",
     "TxnClosed": "errors",
     "UnknownNode": "errors",

@@ -36,7 +36,10 @@ class GangView(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class JobRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A job as a user asks for it. `payload` goes to the executor as it is."""
+    """A job as a user asks for it. `payload` goes to the executor as it is.
+
+    No `scope` is the job set: among its jobs `spread` and distinct constraints count.
+    """
 
     id: str
     queue: str
@@ -73,7 +76,7 @@ class JobRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     affinity=self.affinity,
                     preferences=self.preferences,
                     spread=self.spread,
-                    scope=self.scope,
+                    scope=self._scope(),
                     nodes=self.nodes,
                 ),
                 submitted_at=now,
@@ -86,6 +89,11 @@ class JobRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             )
         except (ValueError, OverflowError) as bad:
             raise InputError(f"job {self.id!r}: {bad}") from None
+
+    def _scope(self) -> str:
+        """As asked; else the job set, if it counts anything."""
+        counts = self.spread or any(each.distinct for each in self.constraints)
+        return self.scope or (f"{self.queue}/{self.job_set}" if counts else "")
 
 
 class RunView(Struct, frozen=True, kw_only=True):

@@ -2,9 +2,23 @@
 
 import pytest
 
-from kit.jobs import ended, job, leased
+from kit.jobs import ended, job, leased, requirements
 from pyresched.errors import Conflict, DuplicateId, Forgotten
-from pyresched.model import Changes, Event, EventKind, Node, Queue, QueueName, ResourceVector
+from pyresched.jobdb import JobDb
+from pyresched.model import (
+    Changes,
+    Constraint,
+    Event,
+    EventKind,
+    Node,
+    Operator,
+    Preference,
+    Queue,
+    QueueName,
+    ResourceVector,
+    Spread,
+    Toleration,
+)
 from pyresched.store import MemoryJournal
 
 
@@ -31,6 +45,35 @@ def test_a_commit_is_numbered_and_its_rows_are_read_back() -> None:
     assert rows.jobs == (job("b"), leased(job("a")))
     assert rows.nodes == (node(),)
     assert rows.queues == (Queue(name=QueueName("q")),)
+
+
+def test_what_jobs_ask_of_nodes_comes_back_from_a_journal_as_it_was() -> None:
+    """The whole language of placement: equal, of one key, and matched alike."""
+    zone = Constraint("zone", Operator.IN, ("b", "a"))
+    asked = requirements(
+        selector={"arch": "arm"},
+        tolerations=(Toleration("gpu", exists=True),),
+        constraints=(zone, Constraint("", Operator.DISTINCT_HOSTS)),
+        affinity=((zone,), (Constraint("kernel", Operator.VERSION, (">= 5.4",)),)),
+        preferences=(Preference(-20, (zone,)),),
+        spread=(Spread("rack", 70, (("r1", 60),)),),
+        scope="web",
+        nodes=("n2", "n1"),
+    )
+    journal = MemoryJournal()
+    commit(journal, job("a", requirements=asked), job("b"))
+    rows, _ = journal.load()
+    back = rows.jobs[0].requirements
+    assert back == asked
+    assert hash(back) == hash(asked)
+    assert repr(back) == repr(asked)
+    assert not back.has_scheduling_key
+    assert rows.jobs[1].requirements.has_scheduling_key
+    db = JobDb()
+    with db.write() as txn:
+        txn.upsert_many(rows.jobs)
+        txn.commit()
+    assert db.snapshot().get("a").requirements == asked
 
 
 def test_a_stale_row_conflicts_and_nothing_is_written() -> None:
