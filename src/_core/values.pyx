@@ -143,7 +143,8 @@ cdef class Requirements:
     """What a job asks of a node. Jobs with equal requirements fit or fail alike.
 
     `resources` is the request, `priority_class` the name of its class, `selector` sorted
-    pairs of label and value that a node must carry, `tolerations` the taints it accepts.
+    pairs of label and value that a node must carry, `tolerations` the taints it accepts,
+    sorted.
 
     A node must also meet all of `constraints`, and all of at least one of the terms of
     `affinity`, if there are any; `nodes`, if not empty, are the only ones it may use. Of the
@@ -160,6 +161,8 @@ cdef class Requirements:
         cdef Py_hash_t hash_
         pairs = selector.items() if hasattr(selector, "items") else selector
         wanted = tuple(sorted([(str(key), str(value)) for key, value in pairs]))
+        if len(tolerations) > 1:
+            tolerations = tuple(sorted(set(tolerations), key=repr))
         rules = rules_of(constraints, affinity, preferences, spread, scope, nodes)
         if rules is None:
             hash_ = hash((resources, priority_class, wanted, tolerations))

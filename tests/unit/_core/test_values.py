@@ -363,6 +363,8 @@ def test_rules_are_equal_however_they_were_written() -> None:
     assert one == other
     assert hash(one) == hash(other)
     assert requirements(constraints=()) == requirements()
+    taints = (Toleration("a"), Toleration("b", exists=True))
+    assert requirements(tolerations=taints) == requirements(tolerations=(*taints[::-1], taints[0]))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Job specs: what a file may say, and how a fault in it is named."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -263,3 +264,19 @@ def test_a_fault_of_placement_is_named_with_its_place(
     with pytest.raises(InputError) as caught:
         spec_from({"name": "j", "groups": [{**GROUP, **fields}]})
     assert str(caught.value) == message
+
+
+def test_the_example_of_the_documentation_is_a_job(tmp_path: Path) -> None:
+    """`docs/placement.md` shows what can be written."""
+    page = (Path(__file__).parents[3] / "docs" / "placement.md").read_text()
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "j.yaml"
+    path.write_text(f"name: j\n{example}")
+    (group,) = load_spec(path).groups
+    assert all((group.constraints, group.affinity, group.preferences, group.spread))
+
+
+def test_every_operator_is_in_the_table_of_the_documentation() -> None:
+    """One that is added is documented."""
+    page = (Path(__file__).parents[3] / "docs" / "placement.md").read_text()
+    assert [each for each in Operator if f"`{each.value}`" not in page] == []
