@@ -99,7 +99,8 @@ def test_an_order_answers_what_a_look_at_each_node_does():
                 amounts = [dice.randint(-2, most) for _ in range(WIDTH)]
                 rows.change(dice.randrange(count), amounts, dice.random() < 0.9)
             assert rows.sound()
-            ours, right = rows.first([dice.randint(0, most) for _ in range(WIDTH)], dice.choice([1, 2]))
+            wanted = [dice.randint(0, most) for _ in range(WIDTH)]
+            ours, right = rows.first(wanted, dice.choice([1, 2]))
             assert ours == right, (count, most)
 
 
