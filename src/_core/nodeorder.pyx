@@ -24,8 +24,12 @@ cdef extern from "nodescan.h" nogil:
         const int64_t *columns, Py_ssize_t width, const int64_t *wanted) noexcept nogil
     nodescan_fn nodescan_fastest() noexcept nogil
     int nodescan_lowest(uint64_t bits) noexcept nogil
+    ctypedef int64_t (*nodemost_fn)(const int64_t *column) noexcept nogil
+    int64_t nodemost_portable(const int64_t *column) noexcept nogil
+    nodemost_fn nodemost_fastest() noexcept nogil
 
 cdef nodescan_fn scan = nodescan_fastest()
+cdef nodemost_fn most = nodemost_fastest()  # of a column
 
 cdef enum:
     FILLED = 48  # lanes that a new leaf or branch uses: most nodes move down, not up
@@ -39,8 +43,9 @@ cdef struct Sorted:
 
 def use_portable_scan(bint portable):
     """Search with the portable kernel or the fastest; for tests. Returns whether they differ."""
-    global scan
+    global scan, most
     scan = nodescan_portable if portable else nodescan_fastest()
+    most = nodemost_portable if portable else nodemost_fastest()
     return nodescan_fastest() != nodescan_portable
 
 
@@ -74,14 +79,6 @@ cdef inline bint precedes(const Order *order, const int64_t *cells, const Sorted
 
 
 # --- maxima ---------------------------------------------------------------------------------
-
-cdef inline int64_t most(const int64_t *column) noexcept nogil:
-    cdef int64_t found = column[0]
-    cdef Py_ssize_t i
-    for i in range(1, LANES):
-        found = max(found, column[i])
-    return found
-
 
 cdef inline int64_t *top(const Order *order, const Branch *branch, Py_ssize_t r) noexcept nogil:
     """Where the order keeps the most of amount *r* that *branch* has."""

@@ -1,4 +1,4 @@
-/* Which of 64 rows have room, over columns: once as portable C, once for AVX2, once for AVX-512.
+/* Which of 64 rows have room, and the most of a column: as portable C, for AVX2, for AVX-512.
  *
  * Here and not in Cython because each twin is compiled for its own instructions and one is chosen
  * when the program runs. All give the same answer, in whole numbers.
@@ -21,6 +21,19 @@
 /* Bit i is set where column r has at its place i at least wanted[r], for each of `width` columns
  * of NODESCAN_LANES values, one behind the other. No `wanted` may be INT64_MIN. */
 typedef uint64_t (*nodescan_fn)(const int64_t *columns, ptrdiff_t width, const int64_t *wanted);
+
+/* The largest of NODESCAN_LANES values. */
+typedef int64_t (*nodemost_fn)(const int64_t *column);
+
+static int64_t nodemost_portable(const int64_t *column) {
+  int64_t four[4] = {column[0], column[1], column[2], column[3]};
+  for (int i = 4; i < NODESCAN_LANES; i += 4)
+    for (int k = 0; k < 4; k++)
+      if (column[i + k] > four[k]) four[k] = column[i + k];
+  for (int k = 1; k < 4; k++)
+    if (four[k] > four[0]) four[0] = four[k];
+  return four[0];
+}
 
 static uint64_t nodescan_portable(const int64_t *columns, ptrdiff_t width,
                                   const int64_t *wanted) {
@@ -55,6 +68,26 @@ __attribute__((target("avx2"))) static uint64_t nodescan_avx2(const int64_t *col
   return fit;
 }
 
+__attribute__((target("avx2"))) static int64_t nodemost_avx2(const int64_t *column) {
+  int64_t four[4];
+  __m256i most = _mm256_loadu_si256((const __m256i *)column);
+  for (int i = 4; i < NODESCAN_LANES; i += 4) {
+    const __m256i next = _mm256_loadu_si256((const __m256i *)(column + i));
+    most = _mm256_blendv_epi8(most, next, _mm256_cmpgt_epi64(next, most));
+  }
+  _mm256_storeu_si256((__m256i *)four, most);
+  for (int k = 1; k < 4; k++)
+    if (four[k] > four[0]) four[0] = four[k];
+  return four[0];
+}
+
+__attribute__((target("avx512f"))) static int64_t nodemost_avx512(const int64_t *column) {
+  __m512i most = _mm512_loadu_si512(column);
+  for (int i = 8; i < NODESCAN_LANES; i += 8)
+    most = _mm512_max_epi64(most, _mm512_loadu_si512(column + i));
+  return _mm512_reduce_max_epi64(most);
+}
+
 __attribute__((target("avx512f"))) static uint64_t nodescan_avx512(const int64_t *columns,
                                                                    ptrdiff_t width,
                                                                    const int64_t *wanted) {
@@ -79,6 +112,14 @@ static nodescan_fn nodescan_fastest(void) {
   if (__builtin_cpu_supports("avx2")) return nodescan_avx2;
 #endif
   return nodescan_portable;
+}
+
+static nodemost_fn nodemost_fastest(void) {
+#if NODESCAN_HAS_X86
+  if (__builtin_cpu_supports("avx512f")) return nodemost_avx512;
+  if (__builtin_cpu_supports("avx2")) return nodemost_avx2;
+#endif
+  return nodemost_portable;
 }
 
 /* The place of the lowest bit that is set; there is one. */
