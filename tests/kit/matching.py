@@ -6,7 +6,7 @@ one condition says of one value is `Constraint.accepts`, which has tables of fac
 
 from pyresched.model import Constraint, Node, Requirements, TaintEffect
 
-__all__ = ["counts_others", "liking", "may_use", "score"]
+__all__ = ["liking", "may_use", "score"]
 
 
 def may_use(node: Node, asked: Requirements) -> bool:
@@ -34,11 +34,6 @@ def score(node: Node, asked: Requirements) -> int:
 def liking(node: Node, asked: Requirements) -> tuple[bool, int]:
     """What orders the nodes that may be used, least first: taints to be avoided, then score."""
     return _untolerated(node, asked, hard=False), -score(node, asked)
-
-
-def counts_others(asked: Requirements) -> bool:
-    """Whether a job counts among those of its scope: what it asks depends on them."""
-    return bool(asked.spread) or any(each.distinct for each in asked.constraints)
 
 
 def _all_meet(node: Node, conditions: tuple[Constraint, ...]) -> bool:

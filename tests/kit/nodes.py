@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from kit.matching import counts_others, liking, may_use
+from kit.matching import liking, may_use
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.model import (
     Intake,
@@ -128,13 +128,13 @@ class ModelNodes:
         return may_use(node, requirements)
 
     def peers(self, requirements: Requirements) -> list[Node]:
-        """The node of each job that counts for the scope of *requirements*, evicted ones too."""
+        """The node of each job of its scope, evicted ones too; of no scope, of each that asks alike."""
         by_id = {n.id: n for n in self.nodes}
+        scope = requirements.scope
         return [
             by_id[NodeId(one.node_id)]
             for one in self.held.values()
-            if one.requirements.scope == requirements.scope
-            and counts_others(one.requirements)
+            if (one.requirements.scope == scope if scope else one.requirements == requirements)
         ]
 
     def has_place(self, node: Node, requirements: Requirements) -> bool:

@@ -110,7 +110,7 @@ class Matching:
         self._all = int.from_bytes(_YES * len(self.nodes), "little")
         self._columns: dict[str, Column] = {}
         self._masks: dict[Constraint, int] = {}
-        self._known: dict[Asked, Masks] = {}
+        self._known: dict[Asked, tuple[Masks, frozenset[str]]] = {}
 
     def __call__(self, requirements: Requirements) -> Masks:
         """What *requirements* say of every node; the amounts asked for play no part."""
@@ -119,8 +119,9 @@ class Matching:
         if known is None:
             while len(self._known) >= _MOST_KEPT:
                 del self._known[next(iter(self._known))]
-            known = self._known[asked] = Masks(self._tiers(asked), self._dynamic(asked))
-        return known
+            fresh = Masks(self._tiers(asked), self._dynamic(asked))
+            known = self._known[asked] = (fresh, asked.labels())
+        return known[0]
 
     @property
     def types(self) -> bytes:
@@ -153,9 +154,7 @@ class Matching:
             fresh.taints = self.taints
         if not retainted:
             fresh._known = {
-                asked: masks
-                for asked, masks in self._known.items()
-                if asked.labels().isdisjoint(labels)
+                asked: known for asked, known in self._known.items() if known[1].isdisjoint(labels)
             }
         if "_at" in self.__dict__:
             fresh._at = self._at
