@@ -515,6 +515,7 @@ cdef class NodeTable(NodeLedger):
         """The node whose loss lies latest in *candidates*, and the fewest of them that suffice.
 
         Each candidate stands once. *victims* has room for *given*. NOWHERE if no node would do.
+        Those of the scope of *shape* count for its distinct constraints, victims or not.
         """
         cdef Py_ssize_t i, r, node = NOWHERE, first = given, width = self.columns
         cdef Binding *binding
@@ -524,8 +525,11 @@ cdef class NodeTable(NodeLedger):
         cdef int64_t *freed = <int64_t *> calloc(max(self.count * width, 1), sizeof(int64_t))
         cdef int64_t *cell
         cdef bint enough = False
+        cdef Crowding crowding = self.crowdings[shape]
         if freed == NULL:
             raise MemoryError
+        if crowding is not None:
+            crowding.look(&self.tallies[self.scope_of[shape]])
         count[0] = 0
         while first > 0 and not enough:
             first -= 1
@@ -533,7 +537,8 @@ cdef class NodeTable(NodeLedger):
             node = binding.node
             if (node == NOWHERE or not binding.preemptible or cutoff(binding) > priority
                     or not self.open[node] or not self.masks[shape].tiers[node]
-                    or self.clipped[node]):
+                    or self.clipped[node]
+                    or (crowding is not None and crowding.taken(node) >= 0)):
                 continue
             amount = self.request_of(binding.shape)
             cell = freed + node * width

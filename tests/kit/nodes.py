@@ -229,7 +229,7 @@ class ModelNodes:
         """(node id, victims) by trying every set of candidates on every node, or None.
 
         Best is the set whose dearest (first) victim stands latest, then the smallest, then the
-        one latest in the order.
+        one latest in the order. Victims count for distinct constraints as if they stayed.
         """
         place = {job: i for i, job in enumerate(candidates)}
         best: tuple[tuple[Any, ...], str, list[str]] | None = None
@@ -237,7 +237,7 @@ class ModelNodes:
         if free is not None:
             return free[0], []
         for n in self.nodes:
-            if not self.matches(n, requirements):
+            if not self.matches(n, requirements) or not self.has_place(n, requirements):
                 continue
             here = [
                 job

@@ -132,3 +132,27 @@ def test_alike_jobs_in_a_batch_spread_as_one_by_one(data):
         placed = fork.place_many(asked, count, 1000)
         in_turn = [node_id for node_id, copies in placed for _ in range(copies)]
         assert in_turn == model.place_many(asked, count, 1000)
+
+
+@given(st.data())
+def test_nobody_gives_way_on_a_node_that_may_not_be_used(data):
+    """Victims are found among nodes that the language and the other jobs of the scope leave."""
+    rows = [data.draw(node_rows(f"n{i}")) for i in range(data.draw(st.integers(1, 3)))]
+    fork = NodeDb(node_config(0, 1000, preemptible=[0], width=1), rows).fork("default")
+    model = ModelNodes(rows, (0, 1000))
+    shapes = data.draw(st.lists(requests(), min_size=1, max_size=2))
+    with fork.attempt() as attempt:
+        for i in range(data.draw(st.integers(0, 3))):
+            node, asked = data.draw(st.sampled_from(rows)), data.draw(st.sampled_from(shapes))
+            attempt.bind_as(f"job-{i}", asked, node.id, 0, True)
+            model.held[f"job-{i}"] = Held(node.id, asked, 0, preemptible=True)
+        for node in rows:  # nothing is free, one filler must go
+            left = model.left(node, None)[0]
+            filler = Requirements(ResourceVector((max(left, 0),)), scope="filler")
+            attempt.bind_as(f"z-{node.id}", filler, node.id, 0, True)
+            model.held[f"z-{node.id}"] = Held(node.id, filler, 0, preemptible=True)
+        asked = data.draw(st.sampled_from(shapes))
+        candidates = data.draw(st.permutations(sorted(model.held)))
+        found = fork.victims(asked, 1000, candidates)
+        expected = model.victims(asked, 1000, candidates)
+        assert ((found.node_id, list(found.job_ids)) if found else None) == expected
