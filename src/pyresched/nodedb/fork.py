@@ -74,8 +74,8 @@ class NodeFork:
         """The best node at the lowest level up to *priority* that has one.
 
         Order at a level: nodes not in *avoid*, then those by rank (1: used, 2: failed on);
-        nodes without an untolerated `PreferNoSchedule` taint first; best fit (least left of
-        the first resource, then of the next); node id. With *only*, no other node counts.
+        nodes without an untolerated `PreferNoSchedule` taint first; preferences; what spreads
+        want; best fit (least left of the first resource, then of the next); node id. With *only*, no other node counts.
         Unknown ids in *avoid* mean nothing, in *only* they raise UnknownNode. Raises InputError
         for a request that is negative or of another width.
         """
