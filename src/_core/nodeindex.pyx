@@ -153,7 +153,7 @@ cdef class NodeTable(NodeLedger):
         cdef Py_ssize_t i, to = 0
         if self.depth:
             raise IllegalBinding("shapes cannot go within an attempt")
-        for i in range(self.handles.count):
+        for i in range(self.jobs.count):
             if self.bindings[i].node != NOWHERE:
                 kept[self.bindings[i].shape] = 1
         for i in range(self.shapes):
@@ -172,7 +172,7 @@ cdef class NodeTable(NodeLedger):
                    self.columns * sizeof(int64_t))
             kept[i] = to
             to += 1
-        for i in range(self.handles.count):
+        for i in range(self.jobs.count):
             if self.bindings[i].node != NOWHERE:
                 self.bindings[i].shape = kept[self.bindings[i].shape]
         memset(self.masks + to, 0, (self.mask_space - to) * sizeof(Mask))
@@ -473,7 +473,7 @@ cdef class NodeTable(NodeLedger):
 
     cdef int let_go(self, str job_id) except -1:
         """Unbind a job and forget its handle."""
-        cdef int32_t handle = self.handles.find(job_id)
+        cdef int32_t handle = self.jobs.find(job_id)
         if handle >= 0:
             self.unbind_handle(handle)
             self.forget(handle)
@@ -493,14 +493,14 @@ cdef class NodeTable(NodeLedger):
 
     def evict(self, str job_id not None):
         """Evict a bound job. Raises IllegalBinding."""
-        cdef int32_t handle = self.handles.find(job_id)
+        cdef int32_t handle = self.jobs.find(job_id)
         if handle < 0:
             raise IllegalBinding(f"job {job_id!r} cannot be evicted: it holds no node")
         self.evict_handle(handle)
 
     def unbind(self, str job_id not None):
         """Unbind a job; one that holds nothing stays as it is."""
-        cdef int32_t handle = self.handles.find(job_id)
+        cdef int32_t handle = self.jobs.find(job_id)
         if handle >= 0:
             self.unbind_handle(handle)
 
@@ -605,7 +605,7 @@ cdef class NodeTable(NodeLedger):
         victims = handles + len(order)
         try:
             for i, job_id in enumerate(order):
-                handle = self.handles.find(job_id)
+                handle = self.jobs.find(job_id)
                 if handle < 0 or self.bindings[handle].node == NOWHERE:
                     raise IllegalBinding(f"job {job_id!r} cannot be a victim: it holds no node")
                 handles[i] = handle
@@ -614,7 +614,7 @@ cdef class NodeTable(NodeLedger):
                 node = self.victims_of(shape, priority, handles, len(order), victims, &count)
             if node == NOWHERE:
                 return None
-            return self.node_ids[node], [self.handles.job_id(victims[i]) for i in range(count)]
+            return self.node_ids[node], [self.jobs.job_id(victims[i]) for i in range(count)]
         finally:
             free(handles)
 
@@ -722,7 +722,7 @@ cdef class NodeTable(NodeLedger):
 
     def binding(self, str job_id not None):
         """(node id, requirements, priority, preemptible, evicted) of a job, or None."""
-        cdef int32_t handle = self.handles.find(job_id)
+        cdef int32_t handle = self.jobs.find(job_id)
         cdef Binding *binding
         if handle < 0 or self.bindings[handle].node == NOWHERE:
             return None
@@ -735,14 +735,14 @@ cdef class NodeTable(NodeLedger):
 
     def node_of(self, str job_id not None):
         """The node that a job holds, evicted or not, or None."""
-        cdef int32_t handle = self.handles.find(job_id)
+        cdef int32_t handle = self.jobs.find(job_id)
         if handle < 0 or self.bindings[handle].node == NOWHERE:
             return None
         return self.node_ids[self.bindings[handle].node]
 
     def fits_back(self, str job_id not None):
         """Whether an evicted job could return: room at its level, or its node over-allocated."""
-        cdef int32_t handle = self.handles.find(job_id)
+        cdef int32_t handle = self.jobs.find(job_id)
         cdef Binding *binding
         if handle < 0 or self.bindings[handle].node == NOWHERE:
             return False
@@ -762,18 +762,18 @@ cdef class NodeTable(NodeLedger):
         cdef int32_t handle = self.newest[node]
         cdef list found = []
         while handle != NOWHERE:
-            found.append(self.handles.job_id(handle))
+            found.append(self.jobs.job_id(handle))
             handle = self.bindings[handle].older
         return found
 
     def bound_jobs(self):
         """Ids of all jobs that hold a node, sorted."""
-        return sorted([self.handles.job_id(i) for i in range(<int32_t> self.handles.count)
+        return sorted([self.jobs.job_id(i) for i in range(<int32_t> self.jobs.count)
                        if self.bindings[i].node != NOWHERE])
 
     def evicted_jobs(self):
         """Ids of all evicted jobs, sorted."""
-        return sorted([self.handles.job_id(i) for i in range(<int32_t> self.handles.count)
+        return sorted([self.jobs.job_id(i) for i in range(<int32_t> self.jobs.count)
                        if self.bindings[i].node != NOWHERE and self.bindings[i].evicted])
 
     def amounts(self, Py_ssize_t node, int64_t priority):
@@ -805,9 +805,14 @@ cdef class NodeTable(NodeLedger):
     def held(self):
         """How many jobs hold a node."""
         cdef Py_ssize_t i, found = 0
-        for i in range(self.handles.count):
+        for i in range(self.jobs.count):
             found += self.bindings[i].node != NOWHERE
         return found
+
+    @property
+    def handles(self):
+        """How many handles there are, also those that stand for nothing."""
+        return self.jobs.count
 
     @property
     def rows(self):
@@ -878,9 +883,9 @@ cdef class NodeTable(NodeLedger):
         """Forget requirements and handles that nothing bound has, if they are many."""
         if self.depth:
             raise IllegalBinding("nothing can be tidied within an attempt")
-        if self.shapes > max(MANY_SHAPES, 2 * self.handles.count):
+        if self.shapes > max(MANY_SHAPES, 2 * self.jobs.count):
             self.drop_unused_shapes()
-        if self.handles.wasteful():
+        if self.jobs.wasteful():
             self.compact()
 
 

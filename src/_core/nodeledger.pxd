@@ -75,7 +75,7 @@ cdef class NodeLedger:
     cdef Order **orders                # by row; NULL until somebody searches there
 
     # By handle.
-    cdef Handles handles
+    cdef Handles jobs
     cdef Py_ssize_t handle_space
     cdef Binding *bindings
 

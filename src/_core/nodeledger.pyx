@@ -63,7 +63,7 @@ cdef class NodeLedger:
         self.pitch = self.row_space * width
         self.node_ids = ()
         self.node_by_id = {}
-        self.handles = Handles()
+        self.jobs = Handles()
         self.shape_requirements = []
         self.shape_by_requirements = {}
         self.scope_by_name = {}
@@ -268,11 +268,11 @@ cdef class NodeLedger:
         cdef Py_ssize_t i
         cdef Binding *binding
         cdef list homeless = []
-        for i in range(self.handles.count):
+        for i in range(self.jobs.count):
             binding = &self.bindings[i]
             if binding.node != NOWHERE and self.node_ids[binding.node] not in node_by_id:
                 homeless.append((
-                    self.handles.job_id(<int32_t> i), self.node_ids[binding.node],
+                    self.jobs.job_id(<int32_t> i), self.node_ids[binding.node],
                     self.shape_requirements[binding.shape], binding.priority,
                     bool(binding.preemptible), self.pool_names[binding.pool] or self.pool,
                 ))
@@ -305,7 +305,7 @@ cdef class NodeLedger:
             newest[i] = NOWHERE if node == NOWHERE else self.newest[node]
         for i in range(self.scopes):
             self.tallies[i].count = 0
-        for handle in range(<int32_t> self.handles.count):
+        for handle in range(<int32_t> self.jobs.count):
             binding = &self.bindings[handle]
             if binding.node != NOWHERE:
                 found = node_by_id.get(self.node_ids[binding.node])
@@ -462,11 +462,11 @@ cdef class NodeLedger:
 
     cdef int32_t handle_of(self, str job_id) except -1:
         """The handle of a job, made if there is none. A handle by itself holds nothing."""
-        cdef int32_t handle = self.handles.find(job_id)
+        cdef int32_t handle = self.jobs.find(job_id)
         if handle >= 0:
             return handle
-        handle = self.handles.add(job_id)
-        self.allot_handles(self.handles.count)
+        handle = self.jobs.add(job_id)
+        self.allot_handles(self.jobs.count)
         self.bindings[handle].node = NOWHERE
         self.bindings[handle].evicted = 0
         return handle
@@ -474,12 +474,12 @@ cdef class NodeLedger:
     cdef int forget(self, int32_t handle) except -1:
         """Give an unbound handle back."""
         assert self.bindings[handle].node == NOWHERE and not self.depth
-        return self.handles.forget(handle)
+        return self.jobs.forget(handle)
 
     cdef int compact(self) except -1:
         """Number the handles anew, without those that stand for nothing. Not in an attempt."""
         cdef Handles fresh = Handles()
-        cdef list ids = self.handles.ids()
+        cdef list ids = self.jobs.ids()
         cdef list renumbered = []
         cdef Py_ssize_t i
         cdef int32_t to
@@ -506,7 +506,7 @@ cdef class NodeLedger:
         free(self.bindings)
         self.bindings = kept
         self.handle_space = max(fresh.count, 64)
-        self.handles = fresh
+        self.jobs = fresh
         return 0
 
     # --- what did not fit -------------------------------------------------------------------
@@ -721,7 +721,7 @@ cdef class NodeLedger:
             with gil:
                 state = "is evicted already" if binding.node != NOWHERE else "holds no node"
                 raise IllegalBinding(
-                    f"job {self.handles.job_id(handle)!r} cannot be evicted: it {state}")
+                    f"job {self.jobs.job_id(handle)!r} cannot be evicted: it {state}")
         self.reserve_log()
         self.record(EVICT, handle)
         binding.evicted = 1
@@ -753,7 +753,7 @@ cdef class NodeLedger:
         else:
             state = "it returns with other requirements; unbind it first"
         raise IllegalBinding(
-            f"job {self.handles.job_id(handle)!r} cannot be bound to "
+            f"job {self.jobs.job_id(handle)!r} cannot be bound to "
             f"{self.node_ids[node]!r}: {state}"
         )
 
@@ -890,10 +890,10 @@ cdef class NodeLedger:
         copy.pool_names = self.pool_names[:]
         copy.node_ids = self.node_ids
         copy.node_by_id = self.node_by_id
-        copy.handles = self.handles.twin()
-        copy.allot_handles(self.handles.count)
-        if self.handles.count:
-            memcpy(copy.bindings, self.bindings, self.handles.count * sizeof(Binding))
+        copy.jobs = self.jobs.twin()
+        copy.allot_handles(self.jobs.count)
+        if self.jobs.count:
+            memcpy(copy.bindings, self.bindings, self.jobs.count * sizeof(Binding))
         copy.allot_shapes(self.shapes)
         if self.shapes:
             memcpy(copy.requests, self.requests, self.shapes * self.columns * cell)

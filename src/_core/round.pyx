@@ -835,7 +835,7 @@ cdef class RoundWalk:
                 raise MemoryError
         memset(self.freed, 0, self.table.columns * self.table.count * sizeof(int64_t))
         for job_id in job_ids:
-            handle = self.table.handles.find(job_id)
+            handle = self.table.jobs.find(job_id)
             node = NOWHERE if handle < 0 else self.table.bindings[handle].node
             if node == NOWHERE:
                 continue

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, Self, final
 
 from pyresched._core.nodeledger import NodeLedger
 from pyresched._core.resources import ResourceVector
@@ -11,6 +11,8 @@ EVICTED: Final[int]
 
 @final
 class NodeTable(NodeLedger):
+    @property
+    def handles(self) -> int: ...
     @property
     def held(self) -> int: ...
     @property
@@ -84,3 +86,6 @@ class NodeTable(NodeLedger):
     def drop_unused_shapes(self) -> None: ...
     def tidy(self) -> None: ...
     def check_orders(self) -> list[str]: ...
+
+class Avoided:
+    def __new__(cls, table: NodeTable, avoid: list[tuple[int, int]] | None) -> Self: ...

@@ -394,3 +394,20 @@ def test_a_run_without_end_of_a_job_that_is_not_active_holds_nothing(db):
     odd = job("j", 4, 4, priority_class="p0").replace(runs=(run(node_id="a"),))
     db.advance(Pairs.added([odd]))
     assert db.fork("default").bound("a") == ()
+
+
+def test_handles_of_jobs_that_are_gone_are_given_back(db):
+    """A long life with ever new jobs does not grow, forked or not in between."""
+    table = db._pools["default"].table
+    kept = running("kept", "b", 1, 1)
+    db.advance(Pairs.added([kept]))
+    for turn in range(6):
+        some = [running(f"{turn}-{n}", "a", 0, 0) for n in range(1_500)]
+        db.advance(Pairs.added(some))
+        aside = db.fork("default")
+        db.advance(Pairs(*((one, None) for one in some)))
+        assert aside.bound("a") == tuple(sorted(one.id for one in some))
+        assert aside.check() == []
+    assert table.held == 1
+    assert table.handles < 4_000
+    assert db.fork("default").bound("b") == ("kept",)
