@@ -193,7 +193,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def gates(session: nox.Session) -> None:
-    """What the indices and the job db must reach beside their rivals, at small sizes."""
+    """What the indices and both dbs must reach beside their rivals, at small sizes."""
     install_group(session, "bench")
     install_wheel(session)
     report = ROOT / "build" / "gates.json"
