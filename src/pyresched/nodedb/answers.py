@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
+from pyresched._core import EVICTED
 from pyresched.model import (
     Exclusion,
     JobId,
@@ -29,6 +30,10 @@ class Candidate(NamedTuple):
     node_id: NodeId
     level: int
 
+    def __repr__(self) -> str:
+        level = "EVICTED" if self.level == EVICTED else self.level
+        return f"Candidate(node_id={self.node_id!r}, level={level})"
+
 
 class Victims(NamedTuple):
     """The jobs whose loss makes room on a node, in the order given; none when there is room."""
@@ -51,6 +56,7 @@ class NotFound:
     Reasons are worked out when first read. `wanted` is the request; of the nodes that took
     part and matched, `best_total` is the best that they have, `best_room` the best that they
     had left: of each resource the most, or all of one node if that would have done for each.
+    For people: `reason.sentence()`, and `each.sentence()` of `excluded`; for programs: `code`.
     *refused* says how many nodes may not be used whatever is bound where.
     """
 

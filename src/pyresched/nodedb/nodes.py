@@ -22,6 +22,8 @@ from pyresched.model import (
     PoolName,
     Requirements,
     ResourceVector,
+    Taint,
+    TaintEffect,
 )
 from pyresched.nodedb.check import breaches
 from pyresched.nodedb.fork import NodeFork
@@ -91,6 +93,10 @@ def _fill(
     )
 
 
+def _is_taint(given: object) -> bool:
+    return isinstance(given, Taint) and isinstance(given.effect, TaintEffect)
+
+
 class NodeDb:
     """All nodes, by pool, with what active runs hold of them.
 
@@ -101,7 +107,9 @@ class NodeDb:
 
     def __init__(self, config: SchedulingConfig, nodes: Iterable[Node] = ()) -> None:
         if not isinstance(config, SchedulingConfig):
-            raise TypeError(f"NodeDb({config!r}): give a SchedulingConfig, then the nodes")
+            raise TypeError(
+                f"NodeDb got a {type(config).__name__}; give a SchedulingConfig, then the nodes"
+            )
         self.config = config
         self.levels = config.levels
         self._width = len(config.spec.names)
@@ -120,7 +128,11 @@ class NodeDb:
 
     def __repr__(self) -> str:
         held = sum(pool.table.held for pool in self._pools.values())
-        return f"<NodeDb {len(self)} nodes in {len(self.pools())} pools, {held} jobs on them>"
+        pools = len(self.pools())
+        return (
+            f"<NodeDb {len(self)} nodes in {pools} pool{'' if pools == 1 else 's'}, "
+            f"{held} jobs on them>"
+        )
 
     def __len__(self) -> int:
         return len(self._pool_of)
@@ -208,7 +220,12 @@ class NodeDb:
     # --- deciding ---------------------------------------------------------------------------
 
     def fork(self, pool: str) -> NodeFork:
-        """The nodes of *pool* to decide on, sharing nothing that either changes."""
+        """The nodes of *pool* to decide on, sharing nothing that either changes.
+
+        Raises ConfigError for a pool that has had no nodes and is none of the configuration.
+        """
+        if pool not in self._pools:
+            self.config.pool(pool)
         entry = self._pool(PoolName(pool))
         table = entry.table.fork()
         table.close_over_allocated()
@@ -249,7 +266,14 @@ class NodeDb:
                     )
         if node.max_jobs is not None and not 0 <= node.max_jobs < _INT64_MAX:
             raise InputError(f"node {node.id!r}: max_jobs {node.max_jobs}; write 0 or more")
+        for taint in node.taints:
+            if not _is_taint(taint):
+                raise InputError(
+                    f"node {node.id!r}: {taint!r} is no taint; write one such as Taint('gpu')"
+                )
         for text in (part for label in node.labels.items() for part in label):
+            if not isinstance(text, str):
+                raise InputError(f"node {node.id!r}: label or value {text!r} is no text")
             if len(text) > _LONGEST_LABEL:
                 raise InputError(
                     f"node {node.id!r}: label {text[:32]!r}... has {len(text)} characters; "

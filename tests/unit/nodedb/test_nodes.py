@@ -46,6 +46,43 @@ def test_it_works_with_the_default_configuration():
     assert db.fork("default").find(requirements(), 1000).node_id == "a"
 
 
+def test_what_is_given_in_the_wrong_place_is_named():
+    """In one short line, however many nodes there are."""
+    with pytest.raises(TypeError, match="NodeDb got a list; give a SchedulingConfig") as error:
+        NodeDb([node(f"n{i}") for i in range(50)])
+    assert len(str(error.value)) < 100
+
+
+def test_a_pool_that_is_nowhere_cannot_be_forked(db):
+    """A typing mistake is not an empty pool."""
+    with pytest.raises(ConfigError, match="unknown pool 'defualt'; did you mean 'default'"):
+        db.fork("defualt")
+    assert len(NodeDb(CONFIG).fork("default")) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"labels": {"zone": 1}}, "node 'a': label or value 1 is no text"),
+        ({"taints": ("gpu",)}, "node 'a': 'gpu' is no taint"),
+        ({"taints": (Taint("gpu", "", "NoSchedul"),)}, "node 'a': Taint.*NoSchedul.*is no taint"),
+    ],
+)
+def test_labels_and_taints_of_another_kind_are_named(fields, message):
+    """Before anything has changed."""
+    db = NodeDb(CONFIG)
+    with pytest.raises(InputError, match=message):
+        db.upsert_many([node("b", 8, 8), node("a", 8, 8, **fields)])
+    assert len(db) == 0
+
+
+def test_what_it_shows_can_be_read(db):
+    """One pool is one, and a candidate that touches nobody does not show a 19-digit level."""
+    assert repr(db) == "<NodeDb 2 nodes in 1 pool, 0 jobs on them>"
+    found = db.fork("default").find(requirements(1, 1), 5)
+    assert repr(found) == "Candidate(node_id='a', level=EVICTED)"
+
+
 def test_nodes_are_known_by_id(db):
     """In id order, however they came."""
     assert len(db) == 2
