@@ -23,7 +23,9 @@ def test_the_readme_shows_both_commands():
     assert "make test" in text
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/mvcc.md", "docs/threads.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/mvcc.md", "docs/placement.md", "docs/threads.md"]
+)
 def test_the_page_has_python(page):
     """Nothing found is a failure, not a pass."""
     assert PAGES[page]

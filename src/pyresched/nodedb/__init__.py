@@ -1,4 +1,8 @@
-"""Nodes, what is bound to them, and where a job fits: kept by diffs, forked to decide on."""
+"""Nodes, what is bound to them, and where a job fits: kept by diffs, forked to decide on.
+
+`NodeDb(config, nodes).fork(pool)` is a `NodeFork`: `find` a node, `attempt` to place some and take
+them back, `victims` to make room, `NotFound` says why not. `examples/place.py` does all of it.
+"""
 
 from pyresched._core import CROSS_POOL, EVICTED
 from pyresched.nodedb.answers import Candidate, NotFound, Victims

@@ -115,7 +115,8 @@ class Attempt:
         """Find the best node for each job in turn and bind it there; the node of each, or None.
 
         As `find` and `bind` one by one, without leaving the native code: jobs that are alike
-        and stand together cost least. Raises IllegalBinding, before anything is bound, when a
+        and stand together cost least. All or none, for a gang, is to `keep` only when the answer
+        holds no None. Jobs count for their scope as they are placed. Raises IllegalBinding, before anything is bound, when a
         job holds a node or stands twice.
         """
         table = self._open()

@@ -3,7 +3,7 @@
 Relies on the native `NodeTable`, which it alone holds. Keeps INV-B5, INV-B8 to INV-B10.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -71,12 +71,14 @@ class NodeFork:
         avoid: Iterable[tuple[str, int]] = (),
         only: Iterable[str] = (),
     ) -> Candidate | NotFound:
-        """The best node at the lowest level up to *priority* that has one.
+        """The best node at the lowest level up to *priority* that has one; binds nothing.
 
+        *priority* is that of the job's class, `config.priority_class(name).priority`; the class
+        that *requirements* name is not looked up here.
         Order at a level: nodes not in *avoid*, then those by rank (1: used, 2: failed on);
         nodes without an untolerated `PreferNoSchedule` taint first; preferences; what spreads
-        want; best fit (least left of the first resource, then of the next); node id. With *only*, no other node counts.
-        Unknown ids in *avoid* mean nothing, in *only* they raise UnknownNode. Raises InputError
+        want; best fit (least left of the first resource, then of the next); node id. With
+        *only*, no other node counts. Unknown ids in *avoid* mean nothing, in *only* they raise UnknownNode. Raises InputError
         for a request that is negative or of another width.
         """
         avoided = self._avoided(avoid) if avoid else None
@@ -117,17 +119,19 @@ class NodeFork:
         return self.table.spread_over(requirements, count, priority, avoided)
 
     def victims(
-        self, requirements: Requirements, priority: int, candidates: Sequence[JobId]
+        self, requirements: Requirements, priority: int, candidates: Iterable[str]
     ) -> Victims | NotFound:
-        """The jobs to take off a node to make room, evicted or not.
+        """The jobs to take off a node to make room, evicted or not; takes nobody off.
 
-        *candidates* stand in the order in which they would be kept, the dearest first; those
+        *candidates*, ids of jobs, stand in the order in which they would be kept, the dearest first; those
         that are not preemptible or above *priority* are passed over. Of the nodes on which
         candidates make room, the one whose dearest victim stands latest; on it the fewest that
         suffice, the latest among equally few. None at all if a node has free room. Raises
         IllegalBinding for a candidate that holds no node.
         """
-        found = self.table.victims_for(requirements, priority, list(candidates))
+        found = self.table.victims_for(
+            requirements, priority, cast("list[JobId]", list(candidates))
+        )
         if found is None:
             return self._not_found(requirements, EVICTED, None)
         return Victims(found[0], tuple(found[1]))
