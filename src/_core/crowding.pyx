@@ -10,6 +10,7 @@ value is behind its share once one more job is there, so the most wanting value 
 share * (jobs + 1) - (jobs with the value + 1), in steps of 1 / 10,000, times the weight.
 """
 
+cimport cython
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
@@ -75,6 +76,7 @@ cdef void tally_free(Tally *tally) noexcept nogil:
     memset(tally, 0, sizeof(Tally))
 
 
+@cython.final
 cdef class Crowding:
     """The limits and spreads of a request, from the matcher's `Dynamic` for *count* nodes."""
 

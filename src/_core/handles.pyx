@@ -6,12 +6,14 @@ so that a fork of a table with a million jobs copies only what came after; a tab
 gathered much since is asked to seal itself when it is forked. Relies on nothing.
 """
 
+cimport cython
 from libc.stdint cimport int32_t
 
 cdef enum:
     FEW = 1024  # changes since the base that a twin may always copy
 
 
+@cython.final
 cdef class Handles:
     """Job ids and their handles."""
 

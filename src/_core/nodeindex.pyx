@@ -889,6 +889,7 @@ cdef class NodeTable(NodeLedger):
             self.compact()
 
 
+@cython.final
 cdef class Avoided:
     """The nodes to try last, each with its rank."""
 

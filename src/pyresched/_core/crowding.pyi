@@ -1,2 +1,5 @@
+from typing import Self, final
+
+@final
 class Crowding:
-    def __init__(self, dynamic: object, count: int) -> None: ...
+    def __new__(cls, dynamic: object, count: int) -> Self: ...

@@ -1,1 +1,6 @@
-class Handles: ...
+from typing import final
+
+@final
+class Handles:
+    @property
+    def count(self) -> int: ...

@@ -1,9 +1,12 @@
 from typing import Self
 
+from typing_extensions import disjoint_base
+
 from pyresched._core.resources import ResourceVector
 from pyresched._core.values import Requirements
 from pyresched.model.ids import JobId, NodeId, PoolName
 
+@disjoint_base
 class NodeLedger:
     def __new__(cls, levels: tuple[int, ...], width: int) -> Self: ...
     @property
