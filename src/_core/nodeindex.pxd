@@ -35,6 +35,7 @@ cdef class NodeTable(NodeLedger):
                                Py_ssize_t avoided, int *found) except -2 nogil
     cdef int place_handles(self, const int32_t *shapes, const int32_t *handles, Py_ssize_t count,
                            int64_t priority, bint preemptible, int32_t *nodes) except -1 nogil
+    cdef int refuse_repeats(self, const int32_t *handles, Py_ssize_t count) except -1
     cdef int hold_node(self, str job_id, Requirements requirements, Py_ssize_t node,
                        int64_t priority, bint preemptible, str pool) except -1
     cdef int let_go(self, str job_id) except -1

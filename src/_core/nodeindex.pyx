@@ -47,6 +47,7 @@ cdef enum:
     # Requirements that nothing bound has any more go when there are this many, and more than
     # twice the jobs.
     MANY_SHAPES = 1024
+    MARKED = -2
 
 
 @cython.final
@@ -381,8 +382,6 @@ cdef class NodeTable(NodeLedger):
         cdef int32_t shape = 0
         if len(requirements) != count:
             raise InputError(f"{len(requirements)} requirements for {count} jobs")
-        if len(set(job_ids)) != count:
-            raise IllegalBinding("a job stands twice")
         cells = <int32_t *> malloc(max(3 * count, 1) * sizeof(int32_t))
         if cells == NULL:
             raise MemoryError
@@ -395,6 +394,7 @@ cdef class NodeTable(NodeLedger):
                 cells[count + i] = self.handle_of(job_ids[i])
                 if self.bindings[cells[count + i]].node != NOWHERE:
                     self._refuse_bind(cells[count + i], 0)
+            self.refuse_repeats(cells + count, count)
             with nogil:
                 self.place_handles(cells, cells + count, count, priority, preemptible,
                                    cells + 2 * count)
@@ -402,6 +402,19 @@ cdef class NodeTable(NodeLedger):
                     else self.node_ids[cells[2 * count + i]] for i in range(count)]
         finally:
             free(cells)
+
+    cdef int refuse_repeats(self, const int32_t *handles, Py_ssize_t count) except -1:
+        """Raise IllegalBinding if one of *handles*, which hold nothing, stands twice."""
+        cdef Py_ssize_t i, seen = 0
+        # Who holds nothing is no neighbour of anybody, so that a mark may stand there for now.
+        while seen < count and self.bindings[handles[seen]].newer != MARKED:
+            self.bindings[handles[seen]].newer = MARKED
+            seen += 1
+        for i in range(seen):
+            self.bindings[handles[i]].newer = NOWHERE
+        if seen < count:
+            raise IllegalBinding(f"job {self.jobs.job_id(handles[seen])!r} stands twice")
+        return 0
 
     def spread_over(self, Requirements requirements not None, Py_ssize_t count,
                     int64_t priority, list avoid=None):

@@ -468,6 +468,7 @@ cdef class NodeLedger:
         handle = self.jobs.add(job_id)
         self.allot_handles(self.jobs.count)
         self.bindings[handle].node = NOWHERE
+        self.bindings[handle].newer = NOWHERE
         self.bindings[handle].evicted = 0
         return handle
 
