@@ -13,12 +13,13 @@ from pyresched import (
     Preference,
     PriorityClass,
     Requirements,
+    Resource,
+    Rounding,
     SchedulingConfig,
     Spread,
     Taint,
     Toleration,
 )
-from pyresched.model import Resource, Rounding
 
 config = SchedulingConfig(
     resources=(Resource("cpu", unit="1m"), Resource("gpu")),

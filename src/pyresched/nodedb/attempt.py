@@ -45,6 +45,9 @@ class Attempt:
             self._table.undo(self._mark)
             self._mark = -1
 
+    def __repr__(self) -> str:
+        return f"<Attempt {'open' if self._mark >= 0 else 'closed'}>"
+
     # --- one job ----------------------------------------------------------------------------
 
     def bind(self, job: Job, node_id: str, priority: int | None = None) -> None:
@@ -111,7 +114,7 @@ class Attempt:
         for job in jobs:
             table.unbind(_id_of(job))
 
-    def place(self, jobs: Sequence[Job], priority: int | None = None) -> list[NodeId | None]:
+    def place(self, jobs: Iterable[Job], priority: int | None = None) -> list[NodeId | None]:
         """Find the best node for each job in turn and bind it there; the node of each, or None.
 
         As `find` and `bind` one by one, without leaving the native code: jobs that are alike
@@ -120,6 +123,7 @@ class Attempt:
         job holds a node or stands twice.
         """
         table = self._open()
+        jobs = list(jobs)
         placed: list[NodeId | None] = []
         mark = table.begin()
         try:
@@ -128,6 +132,7 @@ class Attempt:
                 placed += table.place_each([job.id for job in some], asked, at, preemptible)
         except BaseException:
             table.undo(mark)
+            _refuse_other_kinds(jobs)
             raise
         table.keep(mark)
         return placed
@@ -163,6 +168,13 @@ class Attempt:
         if self._table.depth != self._depth:
             raise TxnClosed("an attempt inside this one is open; use that, or end it")
         return self._table
+
+
+def _refuse_other_kinds(jobs: Sequence[object]) -> None:
+    """Say which of *jobs* is none; asked only once something went wrong, so that it costs nothing."""
+    for i, job in enumerate(jobs):
+        if not isinstance(job, Job):
+            raise TypeError(f"jobs[{i}] is a Job, got {job!r}")
 
 
 def _id_of(job: Job | JobId | str) -> str:

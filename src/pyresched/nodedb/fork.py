@@ -75,11 +75,12 @@ class NodeFork:
 
         *priority* is that of the job's class, `config.priority_class(name).priority`; the class
         that *requirements* name is not looked up here.
-        Order at a level: nodes not in *avoid*, then those by rank (1: used, 2: failed on);
-        nodes without an untolerated `PreferNoSchedule` taint first; preferences; what spreads
-        want; best fit (least left of the first resource, then of the next); node id. With
-        *only*, no other node counts. Unknown ids in *avoid* mean nothing, in *only* they raise UnknownNode. Raises InputError
-        for a request that is negative or of another width.
+        *avoid* are pairs of node id and rank. Order at a level: nodes not in it, then those by
+        rank (1: used, 2: failed on); nodes without an untolerated `PreferNoSchedule` taint first;
+        preferences; what spreads want; best fit (least left of the first resource, then of the
+        next); node id. With *only*, no other node counts. Unknown ids in *avoid* mean nothing,
+        in *only* they raise UnknownNode. Raises InputError for a request that is negative or of
+        another width.
         """
         avoided = self._avoided(avoid) if avoid else None
         among = [self._index(node_id) for node_id in only] if only else None

@@ -305,3 +305,15 @@ def test_a_batch_past_counting():
     """More than any machine has memory for is a number like another."""
     fork = fork_of(node("a", 9, 9), node("b", 5, 9))
     assert fork.place_many(requirements(2, 1), 2**62, 0) == [("b", 2), ("a", 4)]
+
+
+def test_what_is_no_job_is_named_and_nothing_placed():
+    """Its place and what it is; any iterable of jobs will do."""
+    fork = fork_of(node("a", 8, 8))
+    with fork.attempt() as attempt:
+        assert repr(attempt) == "<Attempt open>"
+        with pytest.raises(TypeError, match=r"jobs\[1\] is a Job, got Requirements"):
+            attempt.place([one("j"), requirements(1, 1)])
+        assert fork.bound("a") == ()
+        assert attempt.place(one(f"j{n}") for n in range(2)) == ["a", "a"]
+    assert repr(attempt) == "<Attempt closed>"
