@@ -6,9 +6,11 @@ Holds INV-B1 to INV-B10.
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from kit.jobs import ended, job, leased, requeued
 from kit.nodes import Held, ModelNodes, Pairs, node_config
+from pyresched.config import PoolConfig
 from pyresched.model import (
     Constraint,
     Intake,
@@ -391,7 +393,10 @@ class Following(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        self.config = node_config(*PRIORITIES, preemptible=[0, 5], width=2)
+        self.config = replace(
+            node_config(*PRIORITIES, preemptible=[0, 5], width=2),
+            pools=(PoolConfig(name="default"), PoolConfig(name="other")),
+        )
         self.db = NodeDb(self.config)
         self.nodes = {}
         self.jobs = {}

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from pyresched._core import ResourceVector
 from pyresched.model.ids import ExecutorName, Instant, NodeId, PoolName
@@ -57,7 +58,8 @@ class Node(Struct, frozen=True, kw_only=True):
     """A machine that runs jobs. `total` is all that it has; `version` counts its row from 1.
 
     `unallocatable` is what of it others use, whom we do not manage; None is nothing. `max_jobs`
-    limits how many jobs hold the node at once, None: as many as there is room for.
+    limits how many jobs hold the node at once, None: as many as there is room for. `labels` is
+    copied: what becomes of the mapping that was given does not change the node.
     """
 
     id: NodeId
@@ -91,6 +93,10 @@ class Node(Struct, frozen=True, kw_only=True):
             unallocatable: ResourceVector | None = None,
             version: int = 1,
         ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if isinstance(self.labels, Mapping):  # else whoever takes the node in says what is wrong
+            force_setattr(self, "labels", dict(self.labels))
 
     @property
     def allocatable(self) -> ResourceVector:

@@ -112,6 +112,10 @@ class NotFound:
 
     def _full(self) -> Iterator[Exclusion]:
         """Those that match, by what is in the way."""
+        closed = self.matching - sum(self._taken) - sum(nodes for nodes, _ in self._short)
+        if closed:
+            # Over-allocated when the fork was made; what has left since makes no room there.
+            yield Exclusion(UnschedulableReason(ReasonCode.NODES_CLOSED), closed)
         *by_property, by_host = self._taken or (0,)
         distinct = (each for each in self._requirements.constraints if each.distinct and each.label)
         # Spreads come after these, and take no node.

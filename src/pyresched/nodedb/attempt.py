@@ -4,15 +4,19 @@ Relies on the undo log of the native `NodeTable`. Keeps INV-B5.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from types import TracebackType
-from typing import Self
+from typing import Final, NoReturn, Self, TypeVar
 
-from pyresched._core import NodeTable
+from pyresched._core import CROSS_POOL, EVICTED, NodeTable
 from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError, TxnClosed
 from pyresched.model import Job, JobId, NodeId, Requirements
 
 __all__ = ["Attempt"]
+
+T = TypeVar("T")
+_MOST: Final = 2**63 - 1
 
 
 class Attempt:
@@ -22,9 +26,10 @@ class Attempt:
     after `keep`, or while one inside it is open, an attempt raises TxnClosed.
     """
 
-    def __init__(self, table: NodeTable, config: SchedulingConfig) -> None:
+    def __init__(self, table: NodeTable, config: SchedulingConfig, around: "list[Attempt]") -> None:
         self._table = table
         self._config = config
+        self._around = around  # the attempts of the fork that are open, the innermost last
         self._mark = -1
         self._depth = 0
 
@@ -33,6 +38,7 @@ class Attempt:
             raise TxnClosed("an attempt is one block; begin another")
         self._mark = self._table.begin()
         self._depth = self._table.depth
+        self._around.append(self)
         return self
 
     def __exit__(
@@ -41,12 +47,18 @@ class Attempt:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._mark >= 0:
+        if self in self._around:
+            # Those inside that are still open end here too.
+            del self._around[self._around.index(self) :]
             self._table.undo(self._mark)
-            self._mark = -1
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an Attempt is not copied or pickled; take the fork, and fork it to try something else"
+        )
 
     def __repr__(self) -> str:
-        return f"<Attempt {'open' if self._mark >= 0 else 'closed'}>"
+        return f"<Attempt {'open' if self in self._around else 'closed'}>"
 
     # --- one job ----------------------------------------------------------------------------
 
@@ -57,7 +69,7 @@ class Attempt:
         job holds a node already, UnknownNode, ConfigError for a class that is not there, and
         InputError for a request that is negative or of other resources.
         """
-        at, preemptible = self._class_of(job.requirements, priority)
+        at, preemptible = self._class_of(_job(job).requirements, priority)
         self._open().bind(job.id, job.requirements, node_id, at, preemptible)
 
     def bind_as(
@@ -69,7 +81,7 @@ class Attempt:
         preemptible: bool,  # noqa: FBT001 - a value of the class, not a switch
     ) -> None:
         """The same for what is not a job yet, or counts as another would."""
-        self._open().bind(job_id, requirements, node_id, priority, preemptible)
+        self._open().bind(job_id, requirements, node_id, _level(priority), preemptible)
 
     def evict(self, job: Job | JobId | str) -> None:
         """Offer a job's room to others; it keeps its node and may return. Raises IllegalBinding."""
@@ -88,8 +100,8 @@ class Attempt:
         table = self._open()
         mark = table.begin()
         try:
-            for job, node_id in zip(jobs, node_ids, strict=True):
-                at, preemptible = self._class_of(job.requirements, priority)
+            for job, node_id in zip(jobs, _several(node_ids), strict=True):
+                at, preemptible = self._class_of(_job(job).requirements, priority)
                 table.bind(job.id, job.requirements, node_id, at, preemptible)
         except BaseException:
             table.undo(mark)
@@ -101,7 +113,7 @@ class Attempt:
         table = self._open()
         mark = table.begin()
         try:
-            for job in jobs:
+            for job in _several(jobs):
                 table.evict(_id_of(job))
         except BaseException:
             table.undo(mark)
@@ -109,10 +121,16 @@ class Attempt:
         table.keep(mark)
 
     def unbind_many(self, jobs: Iterable[Job | JobId | str]) -> None:
-        """`unbind` each of *jobs*."""
+        """`unbind` each of *jobs*. All, or none and an error."""
         table = self._open()
-        for job in jobs:
-            table.unbind(_id_of(job))
+        mark = table.begin()
+        try:
+            for job in _several(jobs):
+                table.unbind(_id_of(job))
+        except BaseException:
+            table.undo(mark)
+            raise
+        table.keep(mark)
 
     def place(self, jobs: Iterable[Job], priority: int | None = None) -> list[NodeId | None]:
         """Find the best node for each job in turn and bind it there; the node of each, or None.
@@ -140,7 +158,7 @@ class Attempt:
     def keep(self) -> None:
         """End the attempt and keep what it did: for good, or as part of the one around it."""
         self._open().keep(self._mark)
-        self._mark = -1
+        self._around.pop()
 
     # --- inside -----------------------------------------------------------------------------
 
@@ -160,10 +178,10 @@ class Attempt:
 
     def _class_of(self, requirements: Requirements, priority: int | None) -> tuple[int, bool]:
         found = self._config.priority_class(requirements.priority_class)
-        return found.priority if priority is None else priority, found.preemptible
+        return found.priority if priority is None else _level(priority), found.preemptible
 
     def _open(self) -> NodeTable:
-        if self._mark < 0:
+        if self not in self._around:
             raise TxnClosed("the attempt has ended, or has not begun")
         if self._table.depth != self._depth:
             raise TxnClosed("an attempt inside this one is open; use that, or end it")
@@ -175,6 +193,32 @@ def _refuse_other_kinds(jobs: Sequence[object]) -> None:
     for i, job in enumerate(jobs):
         if not isinstance(job, Job):
             raise TypeError(f"jobs[{i}] is a Job, got {job!r}")
+
+
+def _level(priority: int) -> int:
+    """*priority* as one that a job may count at; those below mean something else."""
+    try:
+        level = index(priority)
+    except TypeError:
+        level = EVICTED
+    if not CROSS_POOL < level <= _MOST:
+        raise InputError(
+            f"priority {priority!r}; write a whole number from {CROSS_POOL + 1} to {_MOST}"
+        )
+    return level
+
+
+def _job(job: Job) -> Job:
+    if not isinstance(job, Job):
+        raise InputError(f"{job!r:.80} is not a job; give a Job")
+    return job
+
+
+def _several(names: Iterable[T]) -> Iterable[T]:
+    """*names*, unless it is a text, whose letters nobody means."""
+    if isinstance(names, str):
+        raise InputError(f"{names!r} is one id; give a list of them")
+    return names
 
 
 def _id_of(job: Job | JobId | str) -> str:

@@ -5,7 +5,7 @@ Relies on the native `NodeTable`, which it alone holds. Keeps INV-B5, INV-B8 to 
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from pyresched._core import EVICTED, NodeTable
 from pyresched.config import SchedulingConfig
@@ -45,6 +45,7 @@ class NodeFork:
         self.table = table
         self.nodes = nodes
         self._config = config
+        self._open: list[Attempt] = []
         self._refused: dict[tuple[Requirements, int], tuple[int, NotFound]] = {}
 
     def __repr__(self) -> str:
@@ -176,11 +177,20 @@ class NodeFork:
 
     def attempt(self) -> "Attempt":
         """A block whose changes are taken back unless kept; attempts nest."""
-        return Attempt(self.table, self._config)
+        return Attempt(self.table, self._config, self._open)
 
     def fork(self) -> "NodeFork":
         """A copy of this as it is now; an open attempt here is not one there."""
         return NodeFork(self.table.fork(), self.nodes, self._config)
+
+    def __copy__(self) -> "NodeFork":
+        return self.fork()
+
+    def __deepcopy__(self, _: object) -> "NodeFork":
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a NodeFork is not pickled; pickle the nodes and jobs that it is made of")
 
     def check(self) -> list[str]:
         """Each breach of INV-B1 to INV-B4, INV-B7 and INV-B11, as a sentence."""

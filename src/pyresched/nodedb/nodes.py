@@ -6,7 +6,7 @@ INV-B4, INV-B6, INV-B7.
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
 from msgspec.structs import replace
 
@@ -22,17 +22,14 @@ from pyresched.model import (
     PoolName,
     Requirements,
     ResourceVector,
-    Taint,
-    TaintEffect,
 )
 from pyresched.nodedb.check import breaches
 from pyresched.nodedb.fork import NodeFork
+from pyresched.nodedb.intake import refuse_bad
 from pyresched.nodedb.matching import Matching
 
 __all__ = ["Diff", "NodeDb"]
 
-_LONGEST_LABEL: Final = 253
-_INT64_MAX: Final = 2**63 - 1
 # Every level in use costs at each binding; classes with equal priorities share one.
 _MANY_LEVELS: Final = 16
 
@@ -91,10 +88,6 @@ def _fill(
         bytes(node.takes_new_runs for node in nodes),
         [node.max_jobs for node in nodes],
     )
-
-
-def _is_taint(given: object) -> bool:
-    return isinstance(given, Taint) and isinstance(given.effect, TaintEffect)
 
 
 class NodeDb:
@@ -173,11 +166,12 @@ class NodeDb:
 
         One whose capacity is now below what is bound to it is over-allocated: it takes nothing
         new and nothing leaves it. Raises DuplicateId when an id comes with two contents,
-        InputError for amounts or labels that cannot be; then nothing has changed.
+        InputError for a field that cannot be; then nothing has changed.
         """
         given: dict[NodeId, Node] = {}
+        names = self.config.spec.names
         for node in nodes:
-            self._refuse_bad(node)
+            refuse_bad(node, names)
             if given.setdefault(node.id, node) != node:
                 raise DuplicateId(f"node {node.id!r} comes twice with different content; keep one")
         moved = [id for id, node in given.items() if self._pool_of.get(id, node.pool) != node.pool]
@@ -190,6 +184,8 @@ class NodeDb:
 
     def remove_many(self, node_ids: Iterable[str]) -> None:
         """Forget nodes. What was bound to one counts again if it comes back. Raises UnknownNode."""
+        if isinstance(node_ids, str):
+            raise InputError(f"remove_many({node_ids!r}): give the ids of nodes, one in a list too")
         gone = [NodeId(node_id) for node_id in node_ids]
         for node_id in gone:
             if node_id not in self._pool_of:
@@ -224,16 +220,19 @@ class NodeDb:
 
         Raises ConfigError for a pool that has had no nodes and is none of the configuration.
         """
+        entry = self._known(pool)
         if pool not in self._pools:
             self.config.pool(pool)
-        entry = self._pool(PoolName(pool))
         table = entry.table.fork()
         table.close_over_allocated()
         return NodeFork(table, entry.nodes, self.config)
 
     def bare(self, pool: str) -> NodeFork:
         """The nodes of *pool* as if all were there, open and empty: could a job ever fit?"""
-        return self._pool(PoolName(pool)).bare(self.config)
+        return self._known(pool).bare(self.config)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a NodeDb is not copied or pickled; fork it, or make one of its nodes")
 
     def check(self) -> list[str]:
         """Each breach of INV-B1 to INV-B4, INV-B6 and INV-B7, as a sentence."""
@@ -249,36 +248,11 @@ class NodeDb:
 
     # --- inside -----------------------------------------------------------------------------
 
-    def _refuse_bad(self, node: Node) -> None:
-        names = self.config.spec.names
-        if not node.id:
-            raise InputError("a node needs an id that is not empty")
-        for amounts in (node.total, node.unallocatable or node.total):
-            if len(amounts) != self._width:
-                raise InputError(
-                    f"node {node.id!r}: {len(amounts)} amounts; the resources are "
-                    f"{', '.join(names)}"
-                )
-            for name, amount in zip(names, amounts, strict=True):
-                if amount < 0:
-                    raise InputError(
-                        f"node {node.id!r}: {name} {amount} is negative; write 0 or more"
-                    )
-        if node.max_jobs is not None and not 0 <= node.max_jobs < _INT64_MAX:
-            raise InputError(f"node {node.id!r}: max_jobs {node.max_jobs}; write 0 or more")
-        for taint in node.taints:
-            if not _is_taint(taint):
-                raise InputError(
-                    f"node {node.id!r}: {taint!r} is no taint; write one such as Taint('gpu')"
-                )
-        for text in (part for label in node.labels.items() for part in label):
-            if not isinstance(text, str):
-                raise InputError(f"node {node.id!r}: label or value {text!r} is no text")
-            if len(text) > _LONGEST_LABEL:
-                raise InputError(
-                    f"node {node.id!r}: label {text[:32]!r}... has {len(text)} characters; "
-                    f"write at most {_LONGEST_LABEL}"
-                )
+    def _known(self, name: str) -> _Pool:
+        """The pool *name*, or one without nodes that nobody else will see."""
+        if not isinstance(name, str):
+            raise InputError(f"pool {name!r}; write the name of a pool")
+        return self._pools.get(PoolName(name)) or _Pool(PoolName(name), self.levels, self._width)
 
     def _pool(self, name: PoolName) -> _Pool:
         entry = self._pools.get(name)

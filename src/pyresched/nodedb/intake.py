@@ -1,0 +1,84 @@
+"""What a node must be to be taken in, as the sentence that refuses it.
+
+Relies on nothing that a node says of itself: its fields are as its maker wrote them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyresched.errors import InputError
+from pyresched.model import Intake, Node, ResourceVector, Taint, TaintEffect
+
+__all__ = ["refuse_bad"]
+
+_LONGEST_LABEL: Final = 253
+_INT64_MAX: Final = 2**63 - 1
+_TEXTS: Final = ("id", "pool", "executor", "node_type")
+
+
+def refuse_bad(node: Node, names: tuple[str, ...]) -> None:
+    """Raise InputError for a node that cannot be; *names* are the resources."""
+    if not isinstance(node, Node):
+        raise InputError(f"{node!r:.80} is not a node; give a Node")
+    for name in _TEXTS:
+        if not isinstance(getattr(node, name), str):
+            raise _wrong(node, name, "a text")
+    if not node.id:
+        raise InputError("a node needs an id that is not empty")
+    _check_amounts(node, "total", names)
+    if node.unallocatable is not None:
+        _check_amounts(node, "unallocatable", names)
+    if not isinstance(node.intake, Intake):
+        raise _wrong(node, "intake", "an Intake")
+    if node.lost_at is not None and type(node.lost_at) is not int:
+        raise _wrong(node, "lost_at", "nanoseconds, or None")
+    most = node.max_jobs
+    if most is not None and (type(most) is not int or not 0 <= most < _INT64_MAX):
+        raise InputError(f"node {node.id!r}: max_jobs {most!r}; write 0 or more")
+    if type(node.taints) is not tuple:
+        raise _wrong(node, "taints", "a tuple of Taint")
+    for taint in node.taints:
+        if not _is_taint(taint):
+            raise InputError(
+                f"node {node.id!r}: {taint!r:.80} is no taint; write one such as Taint('gpu')"
+            )
+    _check_labels(node)
+
+
+def _check_amounts(node: Node, name: str, names: tuple[str, ...]) -> None:
+    amounts = getattr(node, name)
+    if not isinstance(amounts, ResourceVector):
+        raise _wrong(node, name, "a ResourceVector")
+    if len(amounts) != len(names):
+        raise InputError(
+            f"node {node.id!r}: {len(amounts)} amounts; the resources are {', '.join(names)}"
+        )
+    if amounts.has_negative:
+        resource, amount = next(each for each in zip(names, amounts, strict=True) if each[1] < 0)
+        raise InputError(f"node {node.id!r}: {resource} {amount} is negative; write 0 or more")
+
+
+def _is_taint(taint: object) -> bool:
+    if not isinstance(taint, Taint):
+        return False
+    texts: tuple[object, ...] = (taint.key, taint.value)
+    effect: object = taint.effect
+    return all(isinstance(text, str) for text in texts) and isinstance(effect, TaintEffect)
+
+
+def _check_labels(node: Node) -> None:
+    if not isinstance(node.labels, Mapping):
+        raise _wrong(node, "labels", "a mapping of texts to texts")
+    for text in (part for label in node.labels.items() for part in label):
+        if not isinstance(text, str):
+            raise InputError(f"node {node.id!r}: label or value {text!r:.80} is no text")
+        if len(text) > _LONGEST_LABEL:
+            raise InputError(
+                f"node {node.id!r}: label {text[:32]!r}... has {len(text)} characters; "
+                f"write at most {_LONGEST_LABEL}"
+            )
+
+
+def _wrong(node: Node, name: str, right: str) -> InputError:
+    value: Any = getattr(node, name)
+    return InputError(f"node {node.id!r:.80}: {name} {value!r:.80}; write {right}")
