@@ -21,8 +21,8 @@ def refuse_bad(node: Node, names: tuple[str, ...]) -> None:
     if not isinstance(node, Node):
         raise InputError(f"{node!r:.80} is not a node; give a Node")
     for name in _TEXTS:
-        if not isinstance(getattr(node, name), str):
-            raise _wrong(node, name, "a text")
+        if type(getattr(node, name)) is not str:
+            raise _wrong(node, name, "a plain text")
     if not node.id:
         raise InputError("a node needs an id that is not empty")
     _check_amounts(node, "total", names)

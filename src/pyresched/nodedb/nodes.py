@@ -6,6 +6,7 @@ INV-B4, INV-B6, INV-B7.
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from threading import RLock
 from typing import Final, NoReturn, Protocol
 
 from msgspec.structs import replace
@@ -95,7 +96,8 @@ class NodeDb:
 
     `levels` are the priorities of the classes of *config*. A run of a job counts from its lease
     to its end, at the priority at which it was placed, wherever its node is; one whose node is
-    not known counts as soon as it is. Nothing here follows a clock or a hash.
+    not known counts as soon as it is. Nothing here follows a clock or a hash. Several threads may
+    change and fork it: each waits until what another does is done.
     """
 
     def __init__(self, config: SchedulingConfig, nodes: Iterable[Node] = ()) -> None:
@@ -115,6 +117,7 @@ class NodeDb:
         self._pools: dict[PoolName, _Pool] = {}
         self._pool_of: dict[NodeId, PoolName] = {}
         self._homeless: dict[JobId, _Hold] = {}
+        self._lock = RLock()  # a fork is of one moment, whoever changes what beside it
         self.upsert_many(nodes)
 
     # --- nodes ------------------------------------------------------------------------------
@@ -139,11 +142,12 @@ class NodeDb:
 
     def get(self, node_id: str) -> Node | None:
         """The node, or None."""
-        pool = self._pool_of.get(NodeId(node_id))
-        if pool is None:
-            return None
-        entry = self._pools[pool]
-        return entry.nodes[entry.table.node_by_id[NodeId(node_id)]]
+        with self._lock:
+            pool = self._pool_of.get(NodeId(node_id))
+            if pool is None:
+                return None
+            entry = self._pools[pool]
+            return entry.nodes[entry.table.node_by_id[NodeId(node_id)]]
 
     def ids(self) -> tuple[NodeId, ...]:
         """Ids of all nodes, sorted."""
@@ -174,23 +178,26 @@ class NodeDb:
             refuse_bad(node, names)
             if given.setdefault(node.id, node) != node:
                 raise DuplicateId(f"node {node.id!r} comes twice with different content; keep one")
-        moved = [id for id, node in given.items() if self._pool_of.get(id, node.pool) != node.pool]
-        self._remove(moved)
         by_pool: dict[PoolName, list[Node]] = {}
         for node in given.values():
             by_pool.setdefault(node.pool, []).append(node)
-        for name, rows in by_pool.items():
-            self._upsert(name, rows)
+        with self._lock:
+            self._remove(
+                id for id, node in given.items() if self._pool_of.get(id, node.pool) != node.pool
+            )
+            for name, rows in by_pool.items():
+                self._upsert(name, rows)
 
     def remove_many(self, node_ids: Iterable[str]) -> None:
         """Forget nodes. What was bound to one counts again if it comes back. Raises UnknownNode."""
         if isinstance(node_ids, str):
             raise InputError(f"remove_many({node_ids!r}): give the ids of nodes, one in a list too")
         gone = [NodeId(node_id) for node_id in node_ids]
-        for node_id in gone:
-            if node_id not in self._pool_of:
-                raise UnknownNode(node_id)
-        self._remove(gone)
+        with self._lock:
+            for node_id in gone:
+                if node_id not in self._pool_of:
+                    raise UnknownNode(node_id)
+            self._remove(gone)
 
     def totals(self, pool: str) -> ResourceVector:
         """What jobs may have of the nodes of *pool* that are not lost, together, saturating."""
@@ -208,10 +215,12 @@ class NodeDb:
         Raises ConfigError for an unknown priority class and InputError for a bad request; then
         nothing has changed.
         """
-        tables = {name: pool.table for name, pool in self._pools.items()}
-        follow(list(diff.pairs()), self._pool_of, tables, self._homeless, self._preemptible)
-        for table in tables.values():
-            table.tidy()
+        changed = list(diff.pairs())
+        with self._lock:
+            tables = {name: pool.table for name, pool in self._pools.items()}
+            follow(changed, self._pool_of, tables, self._homeless, self._preemptible)
+            for table in tables.values():
+                table.tidy()
 
     # --- deciding ---------------------------------------------------------------------------
 
@@ -220,16 +229,19 @@ class NodeDb:
 
         Raises ConfigError for a pool that has had no nodes and is none of the configuration.
         """
-        entry = self._known(pool)
-        if pool not in self._pools:
-            self.config.pool(pool)
-        table = entry.table.fork()
+        with self._lock:
+            entry = self._known(pool)
+            if pool not in self._pools:
+                self.config.pool(pool)
+            table = entry.table.fork()
+            nodes = entry.nodes
         table.close_over_allocated()
-        return NodeFork(table, entry.nodes, self.config)
+        return NodeFork(table, nodes, self.config)
 
     def bare(self, pool: str) -> NodeFork:
         """The nodes of *pool* as if all were there, open and empty: could a job ever fit?"""
-        return self._known(pool).bare(self.config)
+        with self._lock:
+            return self._known(pool).bare(self.config)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a NodeDb is not copied or pickled; fork it, or make one of its nodes")
@@ -237,13 +249,14 @@ class NodeDb:
     def check(self) -> list[str]:
         """Each breach of INV-B1 to INV-B4, INV-B6 and INV-B7, as a sentence."""
         found: list[str] = []
-        for name, pool in sorted(self._pools.items()):
-            found.extend(f"pool {name}: {each}" for each in breaches(pool.table, pool.nodes))
-            wrong = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
-            found.extend(f"INV-B4: node {id} is filed under another pool" for id in wrong)
-        for job_id, (node_id, *_) in self._homeless.items():
-            if node_id in self._pool_of:
-                found.append(f"INV-B6: job {job_id} waits for node {node_id}, which is there")
+        with self._lock:
+            for name, pool in sorted(self._pools.items()):
+                found.extend(f"pool {name}: {each}" for each in breaches(pool.table, pool.nodes))
+                wrong = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
+                found.extend(f"INV-B4: node {id} is filed under another pool" for id in wrong)
+            for job_id, (node_id, *_) in self._homeless.items():
+                if node_id in self._pool_of:
+                    found.append(f"INV-B6: job {job_id} waits for node {node_id}, which is there")
         return found
 
     # --- inside -----------------------------------------------------------------------------

@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
 
 import pytest
 
@@ -48,6 +51,7 @@ def db():
         {"taints": (Taint("t", "", "NoSchedule"),)},
         {"intake": "open"},
         {"pool": None},
+        {"pool": StrEnum("Pools", "east").east},
         {"pool": 7},
         {"executor": None},
         {"node_type": ["x"]},
@@ -101,6 +105,29 @@ def test_a_pool_has_a_name(db, pool):
     for ask in (db.fork, db.bare):
         with pytest.raises(InputError, match="write the name of a pool"):
             ask(pool)
+
+
+def test_a_fork_is_of_one_moment(db):
+    """Whatever another thread does to the nodes meanwhile."""
+    rows = [node(f"c{n:04}", 1, 1) for n in range(2_000)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def change():
+        for _ in range(10):
+            db.upsert_many(rows)
+            db.remove_many([row.id for row in rows])
+
+    try:
+        with ThreadPoolExecutor(1) as other:
+            changing = other.submit(change)
+            while not changing.done():
+                fork = db.fork("default")
+                assert fork.table.node_ids == tuple(row.id for row in fork.nodes)
+                assert fork.find(requirements(8, 8), 5).node_id == "a"
+            changing.result()
+    finally:
+        sys.setswitchinterval(interval)
 
 
 # --- copies -------------------------------------------------------------------------------------
