@@ -161,6 +161,9 @@ cdef class Requirements:
         cdef Py_hash_t hash_
         pairs = selector.items() if hasattr(selector, "items") else selector
         wanted = tuple(sorted([(str(key), str(value)) for key, value in pairs]))
+        for each in tolerations:
+            if not hasattr(each, "tolerates"):
+                raise TypeError(f"tolerations are a tuple of Toleration, got {each!r} in it")
         if len(tolerations) > 1:
             tolerations = tuple(sorted(set(tolerations), key=repr))
         rules = rules_of(constraints, affinity, preferences, spread, scope, nodes)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         Taint,
         Toleration,
     )
-    from pyresched.nodedb import NodeDb
+    from pyresched.nodedb import Candidate, NodeDb, NotFound, Victims
     from pyresched.scheduler import Scheduler
     from pyresched.scheduling import RoundState, run_round
     from pyresched.simulator import simulate
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pyresched.store import MemoryJournal
 
 __all__ = [
+    "Candidate",
     "ConfigError",
     "Conflict",
     "Constraint",
@@ -72,6 +73,7 @@ __all__ = [
     "MemoryJournal",
     "Node",
     "NodeDb",
+    "NotFound",
     "Operator",
     "OrderedIndex",
     "Preference",
@@ -95,6 +97,7 @@ __all__ = [
     "TooManyJobs",
     "TxnClosed",
     "UnknownNode",
+    "Victims",
     "WriterBusy",
     "load_config",
     "run_round",
@@ -102,6 +105,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Candidate": "nodedb",
     "ConfigError": "errors",
     "Conflict": "errors",
     "Constraint": "model",
@@ -119,6 +123,7 @@ _HOMES = {
     "MemoryJournal": "store",
     "Node": "model",
     "NodeDb": "nodedb",
+    "NotFound": "nodedb",
     "Operator": "model",
     "OrderedIndex": "indices",
     "Preference": "model",
@@ -142,6 +147,7 @@ _HOMES = {
     "TooManyJobs": "errors",
     "TxnClosed": "errors",
     "UnknownNode": "errors",
+    "Victims": "nodedb",
     "WriterBusy": "errors",
     "load_config": "config",
     "run_round": "scheduling",

@@ -13,7 +13,7 @@ from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError, TxnClosed
 from pyresched.model import Job, JobId, NodeId, Requirements
 
-__all__ = ["Attempt"]
+__all__ = ["Attempt", "id_of"]
 
 T = TypeVar("T")
 _MOST: Final = 2**63 - 1
@@ -85,11 +85,11 @@ class Attempt:
 
     def evict(self, job: Job | JobId | str) -> None:
         """Offer a job's room to others; it keeps its node and may return. Raises IllegalBinding."""
-        self._open().evict(_id_of(job))
+        self._open().evict(id_of(job))
 
     def unbind(self, job: Job | JobId | str) -> None:
         """Take a job off its node; one that holds none stays as it is."""
-        self._open().unbind(_id_of(job))
+        self._open().unbind(id_of(job))
 
     # --- many jobs --------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Attempt:
         mark = table.begin()
         try:
             for job in _several(jobs):
-                table.evict(_id_of(job))
+                table.evict(id_of(job))
         except BaseException:
             table.undo(mark)
             raise
@@ -126,7 +126,7 @@ class Attempt:
         mark = table.begin()
         try:
             for job in _several(jobs):
-                table.unbind(_id_of(job))
+                table.unbind(id_of(job))
         except BaseException:
             table.undo(mark)
             raise
@@ -221,7 +221,7 @@ def _several(names: Iterable[T]) -> Iterable[T]:
     return names
 
 
-def _id_of(job: Job | JobId | str) -> str:
+def id_of(job: Job | JobId | str) -> str:
     if isinstance(job, Job):
         return job.id
     if isinstance(job, str):

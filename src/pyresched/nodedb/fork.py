@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 from pyresched._core import EVICTED, NodeTable
 from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError, UnknownNode
-from pyresched.model import JobId, Node, NodeId, Requirements, ResourceVector
+from pyresched.model import Job, JobId, Node, NodeId, Requirements, ResourceVector
 from pyresched.nodedb.answers import Candidate, NotFound, Victims
-from pyresched.nodedb.attempt import Attempt
+from pyresched.nodedb.attempt import Attempt, id_of
 from pyresched.nodedb.check import breaches
 from pyresched.nodedb.refusals import excluded
 
@@ -67,35 +67,35 @@ class NodeFork:
     def find(
         self,
         requirements: Requirements,
-        priority: int,
+        priority: int | None = None,
         *,
         avoid: Iterable[tuple[str, int]] = (),
         only: Iterable[str] = (),
     ) -> Candidate | NotFound:
         """The best node at the lowest level up to *priority* that has one; binds nothing.
 
-        *priority* is that of the job's class, `config.priority_class(name).priority`; the class
-        that *requirements* name is not looked up here.
+        *priority* is that of the class that *requirements* name unless one is given; then the
+        class is not looked up.
         *avoid* are pairs of node id and rank. Order at a level: nodes not in it, then those by
         rank (1: used, 2: failed on); nodes without an untolerated `PreferNoSchedule` taint first;
         preferences; what spreads want; best fit (least left of the first resource, then of the
         next); node id. With *only*, no other node counts. Unknown ids in *avoid* mean nothing,
         in *only* they raise UnknownNode. Raises InputError for a request that is negative or of
-        another width.
+        another width, and ConfigError for a class that is not there.
         """
+        at = self._priority(requirements) if priority is None else priority
         avoided = self._avoided(avoid) if avoid else None
-        among = [self._index(node_id) for node_id in only] if only else None
-        found = self.table.find_for(requirements, priority, avoided, among)
+        among = self._among(only)
+        found = self.table.find_for(requirements, at, avoided, among)
         if found is None:
-            return self._not_found(requirements, priority, among)
+            return self._not_found(requirements, at, among)
         return Candidate._make(found)
 
     def not_found(
         self, requirements: Requirements, priority: int, *, only: Iterable[str] = ()
     ) -> NotFound:
         """Why `find` finds nothing, for a caller that searched natively; cheap to ask again."""
-        among = [self._index(node_id) for node_id in only] if only else None
-        return self._not_found(requirements, priority, among)
+        return self._not_found(requirements, priority, self._among(only))
 
     def has_room(self, requirements: Requirements, node_id: str, *, priority: int) -> bool:
         """Whether *node_id* has room at *priority*; asks nothing else of it. Raises UnknownNode."""
@@ -106,7 +106,7 @@ class NodeFork:
         self,
         requirements: Requirements,
         count: int,
-        priority: int,
+        priority: int | None = None,
         *,
         avoid: Iterable[tuple[str, int]] = (),
     ) -> list[tuple[NodeId, int]]:
@@ -118,22 +118,22 @@ class NodeFork:
         if count < 0:
             raise InputError(f"count {count}; write 0 or more")
         avoided = self._avoided(avoid) if avoid else None
-        return self.table.spread_over(requirements, count, priority, avoided)
+        at = self._priority(requirements) if priority is None else priority
+        return self.table.spread_over(requirements, count, at, avoided)
 
     def victims(
-        self, requirements: Requirements, priority: int, candidates: Iterable[str]
+        self, requirements: Requirements, priority: int, candidates: Iterable[Job | str]
     ) -> Victims | NotFound:
         """The jobs to take off a node to make room, evicted or not; takes nobody off.
 
-        *candidates*, ids of jobs, stand in the order in which they would be kept, the dearest first; those
-        that are not preemptible or above *priority* are passed over. Of the nodes on which
+        *candidates*, jobs or their ids, stand in the order in which they would be kept, the
+        dearest first; those that are not preemptible or above *priority* are passed over. Of the nodes on which
         candidates make room, the one whose dearest victim stands latest; on it the fewest that
         suffice, the latest among equally few. None at all if a node has free room. Raises
         IllegalBinding for a candidate that holds no node.
         """
-        found = self.table.victims_for(
-            requirements, priority, cast("list[JobId]", list(candidates))
-        )
+        ids = [JobId(id_of(each)) for each in candidates]
+        found = self.table.victims_for(requirements, priority, ids)
         if found is None:
             return self._not_found(requirements, EVICTED, None)
         return Victims(found[0], tuple(found[1]))
@@ -203,6 +203,16 @@ class NodeFork:
         if found is None:
             raise UnknownNode(node_id)
         return found
+
+    def _priority(self, requirements: Requirements) -> int:
+        if not isinstance(requirements, Requirements):
+            raise TypeError(f"{requirements!r} is no Requirements; give those of the job")
+        return self._config.priority_class(requirements.priority_class).priority
+
+    def _among(self, only: Iterable[str]) -> list[int] | None:
+        if isinstance(only, str):
+            raise InputError(f"only={only!r}: give a list of node ids")
+        return [self._index(node_id) for node_id in only] if only else None
 
     def _avoided(self, avoid: Iterable[tuple[str, int]]) -> list[tuple[int, int]]:
         ranks: dict[int, int] = {}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kit.jobs import requirements
+from kit.jobs import job, requirements
 from kit.nodes import node, node_config, nodes
-from pyresched.errors import IllegalBinding, InputError, TxnClosed, UnknownNode
+from pyresched.errors import ConfigError, IllegalBinding, InputError, TxnClosed, UnknownNode
 from pyresched.model import Intake, Requirements, ResourceVector, Taint, TaintEffect, Toleration
 from pyresched.nodedb import EVICTED, Binding, Candidate, NodeDb
 
@@ -745,3 +745,26 @@ def test_a_fork_says_what_its_nodes_are():
     assert fork.label_values("none") == ()
     assert fork.node_of("j") is None
     assert fork.binding("j") is None
+
+
+def test_a_search_without_a_priority_asks_at_that_of_the_class():
+    """One that is not there is named; so is what is no request, and text where ids are wanted."""
+    fork = fork_of([node("a", 8, 8)], 0, 5, preemptible=[0])
+    put(fork, "low", requirements(8, 8), "a", 0, preemptible=True)
+    urgent = Requirements(ResourceVector((1, 1)), "p5")
+    assert fork.find(urgent).level == 5
+    assert not fork.find(Requirements(ResourceVector((1, 1)), "p0"))
+    assert fork.place_many(urgent, 2) == [("a", 2)]
+    assert fork.victims(urgent, 5, [job("low", 8, 8)]).job_ids == ("low",)
+    with pytest.raises(ConfigError, match="unknown priority class 'p6'"):
+        fork.find(Requirements(ResourceVector((1, 1)), "p6"))
+    with pytest.raises(TypeError, match="give those of the job"):
+        fork.find(job("j", 1, 1))
+    with pytest.raises(InputError, match="give a list of node ids"):
+        fork.find(urgent, only="a")
+
+
+def test_tolerations_are_tolerations():
+    """Said when they are given, not when a node is searched."""
+    with pytest.raises(TypeError, match="a tuple of Toleration, got 'gpu' in it"):
+        Requirements(ResourceVector((1, 1)), tolerations=("gpu",))
