@@ -222,6 +222,7 @@ def _several(names: Iterable[T]) -> Iterable[T]:
 
 
 def id_of(job: Job | JobId | str) -> str:
+    """The id of a job, given as itself or by its id."""
     if isinstance(job, Job):
         return job.id
     if isinstance(job, str):
