@@ -893,11 +893,13 @@ cdef class NodeTable(NodeLedger):
                     break
 
     def tidy(self):
-        """Forget requirements and handles that nothing bound has, if they are many."""
+        """Forget requirements, handles and levels that nothing bound has, if they are many."""
         if self.depth:
             raise IllegalBinding("nothing can be tidied within an attempt")
         if self.shapes > max(MANY_SHAPES, 2 * self.jobs.count):
             self.drop_unused_shapes()
+        if self.height - 1 > len(self.levels) + 1:
+            self.drop_levels()
         if self.jobs.wasteful():
             self.compact()
 

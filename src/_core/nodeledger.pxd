@@ -10,6 +10,8 @@ from pyresched._core.values cimport Requirements
 
 cdef enum:
     NOWHERE = -1
+    OWN_POOL = 0  # that of the table
+    NO_POOL = 1
     MOST_NESTED = 16  # attempts deeper than this still work; they only forget what did not fit
 
 
@@ -20,7 +22,7 @@ cdef struct Binding:
     int32_t shape
     int32_t newer  # the list of the node's bindings
     int32_t older
-    uint16_t pool  # of the run, in `pool_names`; 0: that of the table
+    uint16_t pool  # of the run, in `pool_names`; OWN_POOL, NO_POOL, or that of a guest
     uint8_t evicted
     uint8_t preemptible
 
@@ -28,7 +30,7 @@ cdef struct Binding:
 # A preemptible run of another pool counts below every class: its room is free to all but guests.
 cdef inline int64_t cutoff(const Binding *binding) noexcept nogil:
     """Up to which priority a preemptible binding counts."""
-    return INT64_MIN + 1 if binding.pool else binding.priority
+    return INT64_MIN + 1 if binding.pool > NO_POOL else binding.priority
 
 
 cdef enum Step:
@@ -104,6 +106,7 @@ cdef class NodeLedger:
     cdef int row_of(self, int64_t priority) noexcept nogil
     cdef int level_of(self, int row, int64_t priority, int64_t *level) except -1
     cdef int use_level(self, int64_t priority) except -1 nogil
+    cdef int drop_levels(self) except -1
     cdef int32_t handle_of(self, str job_id) except -1
     cdef int forget(self, int32_t handle) except -1
     cdef bint fits(self, Py_ssize_t node, int32_t shape, int row) noexcept nogil

@@ -57,7 +57,7 @@ cdef class NodeLedger:
         self.width = self.columns = width
         self.levels = levels
         self.pool = ""
-        self.pool_names = [""]
+        self.pool_names = [None, ""]
         self.height = 1
         self.row_space = 2
         self.pitch = self.row_space * width
@@ -227,6 +227,33 @@ cdef class NodeLedger:
         memset(self.unfit, 0, self.shape_space * self.row_space * sizeof(int64_t))
         return 0
 
+    cdef int drop_levels(self) except -1:
+        """Drop the rows whose cutoff nothing bound has any more. Not within an attempt."""
+        cdef Py_ssize_t i, node
+        cdef int row, to
+        cdef int64_t *cells
+        cdef set used = set()
+        for i in range(self.jobs.count):
+            if self.bindings[i].node != NOWHERE and self.bindings[i].preemptible:
+                used.add(cutoff(&self.bindings[i]))
+        if len(used) == self.height - 1:
+            return 0
+        self.forget_orders()
+        to = 1
+        for row in range(1, self.height + 1):
+            if row < self.height and self.cutoffs[row - 1] not in used:
+                continue
+            for node in range(self.count if to < row else 0):
+                cells = self.room + node * self.pitch
+                memcpy(cells + to * self.columns, cells + row * self.columns,
+                       self.columns * sizeof(int64_t))
+            if row < self.height:
+                self.cutoffs[to - 1] = self.cutoffs[row - 1]
+            to += 1
+        self.height = to - 1
+        memset(self.unfit, 0, self.shape_space * self.row_space * sizeof(int64_t))
+        return 0
+
     # --- nodes ------------------------------------------------------------------------------
 
     def set_nodes(self, tuple ids not None, list totals not None, bytes takes_new not None,
@@ -274,7 +301,8 @@ cdef class NodeLedger:
                 homeless.append((
                     self.jobs.job_id(<int32_t> i), self.node_ids[binding.node],
                     self.shape_requirements[binding.shape], binding.priority,
-                    bool(binding.preemptible), self.pool_names[binding.pool] or self.pool,
+                    bool(binding.preemptible),
+                    self.pool_names[binding.pool] if binding.pool else self.pool,
                 ))
         homeless.sort(key=_first)
         return homeless
@@ -690,7 +718,11 @@ cdef class NodeLedger:
                 self._refuse_bind(handle, node)
         self.reserve_log()
         if preemptible:
-            self.use_level(INT64_MIN + 1 if (binding.pool if back else pool) else priority)
+            if priority <= INT64_MIN + 1:
+                with gil:
+                    raise InputError(f"priority {priority} is none that a job may have")
+            self.use_level(
+                INT64_MIN + 1 if (binding.pool if back else pool) > NO_POOL else priority)
         if not back:
             self.tally(shape, node, 1)
         self.record(RETURN if back else BIND, handle)
@@ -706,9 +738,9 @@ cdef class NodeLedger:
         return 0
 
     cdef int pool_index(self, str pool) except -1:
-        """The place of a run's *pool* in `pool_names`; 0 where it is that of the table."""
-        if not pool or not self.pool or pool == self.pool:
-            return 0
+        """The place of a run's *pool* in `pool_names`."""
+        if pool == self.pool or (pool and not self.pool):
+            return OWN_POOL
         if pool not in self.pool_names:
             if len(self.pool_names) > 0xFFFF:
                 raise InputError(f"pool {pool!r}: runs of more pools than can be told apart")

@@ -157,7 +157,7 @@ class Walk:
         wanted = request(draw, self.width)
         for priority in (None, -1, 0, 3, 10, 99):
             code = EVICTED if priority is None else priority
-            found = self.fork.find(wanted, code, avoid=avoid.items(), only=only or ())
+            found = self.fork.find(wanted, code, avoid=avoid.items(), only=only)
             level = found and (None if found.level == EVICTED else found.level)
             expected = self.model.find(wanted, priority, avoid=avoid, only=only)
             assert ((found.node_id, level) if found else None) == expected

@@ -8,12 +8,12 @@ from operator import index
 from types import TracebackType
 from typing import Final, NoReturn, Self, TypeVar
 
-from pyresched._core import CROSS_POOL, EVICTED, NodeTable
+from pyresched._core import CROSS_POOL, NodeTable
 from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError, TxnClosed
 from pyresched.model import Job, JobId, NodeId, Requirements
 
-__all__ = ["Attempt", "id_of"]
+__all__ = ["Attempt", "id_of", "level_of"]
 
 T = TypeVar("T")
 _MOST: Final = 2**63 - 1
@@ -81,7 +81,7 @@ class Attempt:
         preemptible: bool,  # noqa: FBT001 - a value of the class, not a switch
     ) -> None:
         """The same for what is not a job yet, or counts as another would."""
-        self._open().bind(job_id, requirements, node_id, _level(priority), preemptible)
+        self._open().bind(job_id, requirements, node_id, level_of(priority), preemptible)
 
     def evict(self, job: Job | JobId | str) -> None:
         """Offer a job's room to others; it keeps its node and may return. Raises IllegalBinding."""
@@ -178,7 +178,7 @@ class Attempt:
 
     def _class_of(self, requirements: Requirements, priority: int | None) -> tuple[int, bool]:
         found = self._config.priority_class(requirements.priority_class)
-        return found.priority if priority is None else _level(priority), found.preemptible
+        return found.priority if priority is None else level_of(priority), found.preemptible
 
     def _open(self) -> NodeTable:
         if self not in self._around:
@@ -195,16 +195,14 @@ def _refuse_other_kinds(jobs: Sequence[object]) -> None:
             raise TypeError(f"jobs[{i}] is a Job, got {job!r}")
 
 
-def _level(priority: int) -> int:
-    """*priority* as one that a job may count at; those below mean something else."""
+def level_of(priority: int, least: int = CROSS_POOL + 1) -> int:
+    """*priority* as a number of 64 bits from *least* on; those below mean something else."""
     try:
         level = index(priority)
     except TypeError:
-        level = EVICTED
-    if not CROSS_POOL < level <= _MOST:
-        raise InputError(
-            f"priority {priority!r}; write a whole number from {CROSS_POOL + 1} to {_MOST}"
-        )
+        level = _MOST + 1
+    if not least <= level <= _MOST:
+        raise InputError(f"priority {priority!r}; write a whole number from {least} to {_MOST}")
     return level
 
 

@@ -12,7 +12,7 @@ from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError, UnknownNode
 from pyresched.model import Job, JobId, Node, NodeId, Requirements, ResourceVector
 from pyresched.nodedb.answers import Candidate, NotFound, Victims
-from pyresched.nodedb.attempt import Attempt, id_of
+from pyresched.nodedb.attempt import Attempt, id_of, level_of
 from pyresched.nodedb.check import breaches
 from pyresched.nodedb.refusals import excluded
 
@@ -70,7 +70,7 @@ class NodeFork:
         priority: int | None = None,
         *,
         avoid: Iterable[tuple[str, int]] = (),
-        only: Iterable[str] = (),
+        only: Iterable[str] | None = None,
     ) -> Candidate | NotFound:
         """The best node at the lowest level up to *priority* that has one; binds nothing.
 
@@ -79,11 +79,11 @@ class NodeFork:
         *avoid* are pairs of node id and rank. Order at a level: nodes not in it, then those by
         rank (1: used, 2: failed on); nodes without an untolerated `PreferNoSchedule` taint first;
         preferences; what spreads want; best fit (least left of the first resource, then of the
-        next); node id. With *only*, no other node counts. Unknown ids in *avoid* mean nothing,
+        next); node id. With *only*, even an empty one, no other node counts. Unknown ids in *avoid* mean nothing,
         in *only* they raise UnknownNode. Raises InputError for a request that is negative or of
         another width, and ConfigError for a class that is not there.
         """
-        at = self._priority(requirements) if priority is None else priority
+        at = self._priority(requirements, priority)
         avoided = self._avoided(avoid) if avoid else None
         among = self._among(only)
         found = self.table.find_for(requirements, at, avoided, among)
@@ -92,7 +92,7 @@ class NodeFork:
         return Candidate._make(found)
 
     def not_found(
-        self, requirements: Requirements, priority: int, *, only: Iterable[str] = ()
+        self, requirements: Requirements, priority: int, *, only: Iterable[str] | None = None
     ) -> NotFound:
         """Why `find` finds nothing, for a caller that searched natively; cheap to ask again."""
         return self._not_found(requirements, priority, self._among(only))
@@ -118,7 +118,7 @@ class NodeFork:
         if count < 0:
             raise InputError(f"count {count}; write 0 or more")
         avoided = self._avoided(avoid) if avoid else None
-        at = self._priority(requirements) if priority is None else priority
+        at = self._priority(requirements, priority)
         return self.table.spread_over(requirements, count, at, avoided)
 
     def victims(
@@ -127,13 +127,14 @@ class NodeFork:
         """The jobs to take off a node to make room, evicted or not; takes nobody off.
 
         *candidates*, jobs or their ids, stand in the order in which they would be kept, the
-        dearest first; those that are not preemptible or above *priority* are passed over. Of the nodes on which
-        candidates make room, the one whose dearest victim stands latest; on it the fewest that
-        suffice, the latest among equally few. None at all if a node has free room. Raises
-        IllegalBinding for a candidate that holds no node.
+        dearest first; those that are not preemptible or above *priority* are passed over. Of
+        the nodes on which candidates make room, the one whose dearest victim stands latest; on
+        it the fewest that suffice, the latest among equally few. None at all if a node has free
+        room. Raises IllegalBinding for a candidate that holds no node.
         """
         ids = [JobId(id_of(each)) for each in candidates]
-        found = self.table.victims_for(requirements, priority, ids)
+        at = self._priority(requirements, priority)
+        found = self.table.victims_for(requirements, at, ids)
         if found is None:
             return self._not_found(requirements, EVICTED, None)
         return Victims(found[0], tuple(found[1]))
@@ -155,7 +156,7 @@ class NodeFork:
 
     def allocatable(self, node_id: str, priority: int) -> ResourceVector:
         """What a job of *priority* could get of a node; negative where it is short."""
-        return self.table.amounts(self._index(node_id), priority)
+        return self.table.amounts(self._index(node_id), level_of(priority, EVICTED))
 
     def can_return(self, job_id: str) -> bool:
         """Whether an evicted job may go back: room at its priority, or its node over-allocated."""
@@ -204,15 +205,17 @@ class NodeFork:
             raise UnknownNode(node_id)
         return found
 
-    def _priority(self, requirements: Requirements) -> int:
+    def _priority(self, requirements: Requirements, priority: int | None) -> int:
         if not isinstance(requirements, Requirements):
             raise TypeError(f"{requirements!r} is no Requirements; give those of the job")
-        return self._config.priority_class(requirements.priority_class).priority
+        if priority is None:
+            return self._config.priority_class(requirements.priority_class).priority
+        return level_of(priority, EVICTED)
 
-    def _among(self, only: Iterable[str]) -> list[int] | None:
+    def _among(self, only: Iterable[str] | None) -> list[int] | None:
         if isinstance(only, str):
             raise InputError(f"only={only!r}: give a list of node ids")
-        return [self._index(node_id) for node_id in only] if only else None
+        return None if only is None else [self._index(node_id) for node_id in only]
 
     def _avoided(self, avoid: Iterable[tuple[str, int]]) -> list[tuple[int, int]]:
         ranks: dict[int, int] = {}

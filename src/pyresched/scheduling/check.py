@@ -162,7 +162,7 @@ class _EmptyPool:
         )
         with self._fork.attempt() as attempt:
             for n, shape in enumerate(order):
-                found = self._fork.find(shape, EVICTED, only=only)
+                found = self._fork.find(shape, EVICTED, only=only or None)
                 if isinstance(found, NotFound):
                     return n
                 attempt.bind_as(f"member {n}", shape, found.node_id, 0, preemptible=False)

@@ -255,3 +255,14 @@ def test_the_portable_search_can_be_chosen():
         assert table((8, 8), (4, 4)).find_for(ONE, 0) == ("n1", EVICTED)
     finally:
         assert use_portable_scan(False) is differs
+
+
+@pytest.mark.parametrize("priority", [EVICTED, EVICTED + 1])
+def test_a_priority_that_names_a_level_of_ours_is_refused(priority):
+    """The evicted level and that of guests are no job's; nothing is bound."""
+    one = table((8, 8))
+    with pytest.raises(InputError, match="is none that a job may have"):
+        one.bind("j", ONE, "n0", priority, True)
+    assert one.bound_jobs() == []
+    one.bind("j", ONE, "n0", 3, True)
+    assert one.find_for(ONE, 3) is not None

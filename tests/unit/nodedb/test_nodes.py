@@ -448,3 +448,29 @@ def test_handles_of_jobs_that_are_gone_are_given_back(db):
     assert table.held == 1
     assert table.handles < 4_000
     assert db.fork("default").bound("b") == ("kept",)
+
+
+def test_levels_that_nobody_uses_any_more_go(db):
+    """However many priorities came by; what is bound stays exactly as it was."""
+    table = db._pools["default"].table
+    kept = running("kept", "b", 3, 3, priority=5)
+    db.advance(Pairs.added([kept]))
+    for priority in range(40):
+        one = running("j", "a", 1, 1, priority=priority)
+        db.advance(Pairs((None, one)))
+        assert db.check() == []
+        db.advance(Pairs((one, None)))
+    assert table.rows <= 4 + len(db.levels)
+    assert db.check() == []
+    fork = db.fork("default")
+    assert fork.allocatable("b", 5) == ResourceVector((5, 5))
+    assert fork.allocatable("b", 6) == ResourceVector((8, 8))
+
+
+def test_a_run_of_no_pool_is_at_home_nowhere_and_a_guest_nowhere(db):
+    """Wherever its node goes, it counts as if built anew."""
+    one = running("j", "a", priority=0, pool="")
+    db.advance(Pairs.added([one]))
+    db.upsert_many([node("a", 8, 8, pool="other")])
+    assert db.fork("other").binding("j").priority == 0
+    assert db.check() == []
