@@ -11,6 +11,8 @@ cdef struct Tally:
     int32_t *jobs
 
 
+# Make room for one more node. Raises MemoryError.
+cdef int tally_reserve(Tally *tally) except -1 nogil
 # *by* more, or fewer, jobs hold *node*. Giving back what was added never fails. MemoryError.
 cdef int tally_add(Tally *tally, Py_ssize_t node, int by) except -1 nogil
 cdef int tally_copy(const Tally *tally, Tally *copy) except -1

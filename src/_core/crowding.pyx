@@ -12,16 +12,39 @@ share * (jobs + 1) - (jobs with the value + 1), in steps of 1 / 10,000, times th
 
 cimport cython
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memmove, memset
+
+from pyresched._core.versions cimport (
+    tried_calloc as calloc,
+    tried_malloc as malloc,
+    tried_realloc as realloc,
+)
 
 cdef enum:
     WHOLE = 10_000  # a share of 100 %
 
 
-cdef int tally_add(Tally *tally, Py_ssize_t node, int by) except -1 nogil:
-    cdef Py_ssize_t low = 0, high = tally.count, middle, space
+cdef int tally_reserve(Tally *tally) except -1 nogil:
+    cdef Py_ssize_t space
     cdef void *grown
+    if tally.count < tally.space:
+        return 0
+    space = max(2 * tally.space, 4)
+    grown = realloc(tally.nodes, space * sizeof(int32_t))
+    if grown != NULL:
+        tally.nodes = <int32_t *> grown
+        grown = realloc(tally.jobs, space * sizeof(int32_t))
+    if grown == NULL:
+        with gil:
+            raise MemoryError
+    tally.jobs = <int32_t *> grown
+    tally.space = space
+    return 0
+
+
+cdef int tally_add(Tally *tally, Py_ssize_t node, int by) except -1 nogil:
+    cdef Py_ssize_t low = 0, high = tally.count, middle
     while low < high:
         middle = (low + high) // 2
         if tally.nodes[middle] < node:
@@ -36,17 +59,7 @@ cdef int tally_add(Tally *tally, Py_ssize_t node, int by) except -1 nogil:
         memmove(&tally.nodes[low], &tally.nodes[low + 1], (tally.count - low) * sizeof(int32_t))
         memmove(&tally.jobs[low], &tally.jobs[low + 1], (tally.count - low) * sizeof(int32_t))
         return 0
-    if tally.count == tally.space:
-        space = max(2 * tally.space, 4)
-        grown = realloc(tally.nodes, space * sizeof(int32_t))
-        if grown != NULL:
-            tally.nodes = <int32_t *> grown
-            grown = realloc(tally.jobs, space * sizeof(int32_t))
-        if grown == NULL:
-            with gil:
-                raise MemoryError
-        tally.jobs = <int32_t *> grown
-        tally.space = space
+    tally_reserve(tally)
     memmove(&tally.nodes[low + 1], &tally.nodes[low], (tally.count - low) * sizeof(int32_t))
     memmove(&tally.jobs[low + 1], &tally.jobs[low], (tally.count - low) * sizeof(int32_t))
     tally.nodes[low] = <int32_t> node

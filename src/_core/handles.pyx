@@ -36,16 +36,26 @@ cdef class Handles:
         cdef int32_t handle
         if job_id is None:
             raise TypeError("a job id must be text, not None")
+        # Both ways, what can fail for want of memory comes before anything changes for good.
         if self.free:
             handle = self.free.pop()
+            try:
+                self.own[job_id] = handle
+            except MemoryError:
+                self.free.append(handle)  # where it just stood
+                raise
             self.own_ids[handle - len(self.base_ids)] = job_id
         else:
             if self.count >= 0x7FFFFFFF:
                 raise MemoryError
             handle = <int32_t> self.count
             self.own_ids.append(job_id)
+            try:
+                self.own[job_id] = handle
+            except MemoryError:
+                self.own_ids.pop()
+                raise
             self.count += 1
-        self.own[job_id] = handle
         return handle
 
     cdef int forget(self, int32_t handle) except -1:
@@ -55,13 +65,13 @@ cdef class Handles:
             self.own[self.base_ids[handle]] = -1
             self.forgotten += 1
         else:
+            self.free.append(handle)  # first: nothing after it asks for memory
             job_id = self.own_ids[handle - sealed]
             if job_id in self.base:
                 self.own[job_id] = -1
             else:
                 del self.own[job_id]
             self.own_ids[handle - sealed] = None
-            self.free.append(handle)
         return 0
 
     cdef str job_id(self, int32_t handle):
@@ -72,12 +82,14 @@ cdef class Handles:
     cdef Handles twin(self):
         """A copy with the same handles."""
         cdef Handles copy = Handles.__new__(Handles)
+        cdef dict own
+        cdef list own_ids, free
         if not self.base_ids:
             # Nobody else knows what is ours: it becomes the base of both.
-            self.base, self.own = self.own, {}
-            self.base_ids, self.own_ids = self.own_ids, []
+            own, own_ids, free = {}, [], []
             self.forgotten = len(self.free)
-            self.free = []
+            self.base, self.base_ids = self.own, self.own_ids
+            self.own, self.own_ids, self.free = own, own_ids, free
         elif len(self.own) > FEW and len(self.own) > len(self.base) // 8:
             self.seal()
         copy.base = self.base
@@ -92,12 +104,12 @@ cdef class Handles:
     cdef int seal(self) except -1:
         """Make a new base of all that there is."""
         cdef list ids = self.ids()
-        self.base = {job_id: i for i, job_id in enumerate(ids) if job_id is not None}
-        self.base_ids = ids
-        self.forgotten = len(ids) - len(self.base)
-        self.own = {}
-        self.own_ids = []
-        self.free = []
+        cdef dict base = {job_id: i for i, job_id in enumerate(ids) if job_id is not None}
+        cdef dict own = {}
+        cdef list own_ids = [], free = []
+        self.base, self.base_ids = base, ids
+        self.own, self.own_ids, self.free = own, own_ids, free
+        self.forgotten = len(ids) - len(base)
         return 0
 
     cdef bint wasteful(self) noexcept:

@@ -12,7 +12,7 @@ the next; node id.
 
 cimport cython
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from pyresched._core.crowding cimport Crowding
@@ -32,6 +32,11 @@ from pyresched._core.resources cimport (
     vector_of,
 )
 from pyresched._core.values cimport Requirements
+from pyresched._core.versions cimport (
+    tried_calloc as calloc,
+    tried_malloc as malloc,
+    tried_realloc as realloc,
+)
 from pyresched._core.victims cimport MOST_AMOUNTS, fewest
 
 from pyresched.errors import IllegalBinding, InputError, UnknownNode
@@ -89,9 +94,12 @@ cdef class NodeTable(NodeLedger):
                 memset(grown + self.mask_space, 0, (space - self.mask_space) * sizeof(Mask))
                 self.masks = grown
                 self.mask_space = space
+            # One that was refused may have left a place behind.
+            while len(self.owners) <= self.shapes:
+                self.owners.append(None)
+            while len(self.crowdings) <= self.shapes:
+                self.crowdings.append(None)
             shape = self.new_shape(requirements)
-            self.owners.append(None)
-            self.crowdings.append(None)
         if self.masks[shape].tiers == NULL:
             self.load_mask(shape)
         return shape
@@ -151,6 +159,7 @@ cdef class NodeTable(NodeLedger):
     def drop_unused_shapes(self):
         """Forget requirements that nothing bound has. Not within an attempt."""
         cdef list kept = [0] * self.shapes
+        cdef dict names
         cdef Py_ssize_t i, to = 0
         if self.depth:
             raise IllegalBinding("shapes cannot go within an attempt")
@@ -158,20 +167,24 @@ cdef class NodeTable(NodeLedger):
             if self.bindings[i].node != NOWHERE:
                 kept[self.bindings[i].shape] = 1
         for i in range(self.shapes):
-            requirements = self.shape_requirements[i]
-            if not kept[i]:
-                del self.shape_by_requirements[requirements]
+            to += <Py_ssize_t> kept[i]
+            kept[i] = to - 1 if kept[i] else NOWHERE
+        names = {self.shape_requirements[i]: kept[i] for i in range(self.shapes)
+                 if kept[i] != NOWHERE}
+        # From here on nothing asks for memory.
+        self.shape_by_requirements = names
+        to = 0
+        for i in range(self.shapes):
+            if kept[i] == NOWHERE:
                 free(self.masks[i].kinds)
                 continue
-            self.shape_requirements[to] = requirements
-            self.shape_by_requirements[requirements] = to
+            self.shape_requirements[to] = self.shape_requirements[i]
             self.owners[to] = self.owners[i]
             self.crowdings[to] = self.crowdings[i]
             self.scope_of[to] = self.scope_of[i]
             self.masks[to] = self.masks[i]
             memcpy(self.requests + to * self.columns, self.requests + i * self.columns,
                    self.columns * sizeof(int64_t))
-            kept[i] = to
             to += 1
         for i in range(self.jobs.count):
             if self.bindings[i].node != NOWHERE:
@@ -380,6 +393,7 @@ cdef class NodeTable(NodeLedger):
         cdef int32_t *cells
         cdef Requirements last = None
         cdef int32_t shape = 0
+        cdef list placed = [None] * count  # before anything is bound
         if len(requirements) != count:
             raise InputError(f"{len(requirements)} requirements for {count} jobs")
         cells = <int32_t *> malloc(max(3 * count, 1) * sizeof(int32_t))
@@ -398,8 +412,10 @@ cdef class NodeTable(NodeLedger):
             with nogil:
                 self.place_handles(cells, cells + count, count, priority, preemptible,
                                    cells + 2 * count)
-            return [None if cells[2 * count + i] == NOWHERE
-                    else self.node_ids[cells[2 * count + i]] for i in range(count)]
+            for i in range(count):
+                if cells[2 * count + i] != NOWHERE:
+                    placed[i] = self.node_ids[cells[2 * count + i]]
+            return placed
         finally:
             free(cells)
 
@@ -448,10 +464,14 @@ cdef class NodeTable(NodeLedger):
                     taken[r] = saturating_mul(request[r], copies)
                 if node not in before:
                     before[node] = (self._saved(node), bool(self.clipped[node]))
-                self.take(node, taken, 0, row)
-                if crowds:
-                    self.tally(shape, node, 1)
                 placed.append((self.node_ids[node], copies))
+                if crowds:
+                    try:
+                        self.tally(shape, node, 1)
+                    except MemoryError:
+                        placed.pop()
+                        raise
+                self.take(node, taken, 0, row)
                 count -= copies
         finally:
             for node, (saved, clipped) in before.items():
@@ -481,6 +501,8 @@ cdef class NodeTable(NodeLedger):
                 and binding.preemptible == preemptible and binding.pool == home
                 and not binding.evicted):
             return 0
+        # Or it would be left without what it held.
+        self.reserve_bind(shape, priority, preemptible, <uint16_t> home)
         self.unbind_handle(handle)
         return self.bind_handle(handle, shape, node, priority, preemptible, <uint16_t> home)
 

@@ -132,6 +132,8 @@ cdef class NodeLedger:
     cdef void unlink(self, int32_t handle) noexcept nogil
     cdef int tally(self, int32_t shape, Py_ssize_t node, int by) except -1 nogil
     cdef int reserve_log(self) except -1 nogil
+    cdef int reserve_bind(self, int32_t shape, int64_t priority, bint preemptible,
+                          uint16_t pool) except -1 nogil
     cdef void record(self, Step step, int32_t handle) noexcept nogil
     cdef int lay_out(self, int row_space) except -1 nogil
     cdef void forget_orders(self) noexcept nogil

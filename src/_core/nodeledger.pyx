@@ -17,14 +17,25 @@ that. `base` is never negative, so no subtraction here can leave int64.
 """
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint16_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from pyresched._core.crowding cimport Tally, tally_add, tally_copy, tally_free
+from pyresched._core.crowding cimport (
+    Tally,
+    tally_add,
+    tally_copy,
+    tally_free,
+    tally_reserve,
+)
 from pyresched._core.handles cimport Handles
 from pyresched._core.nodeorder cimport order_free, order_touch
 from pyresched._core.resources cimport ResourceVector
 from pyresched._core.values cimport Requirements
+from pyresched._core.versions cimport (
+    tried_calloc as calloc,
+    tried_malloc as malloc,
+    tried_realloc as realloc,
+)
 from pyresched._core.victims cimport MOST_AMOUNTS
 
 from pyresched.errors import IllegalBinding, InputError
@@ -276,7 +287,9 @@ cdef class NodeLedger:
             raise InputError("node ids must ascend without repeats")
         for total in totals:
             self.check_amounts(total)
-        limited = most_jobs is not None and any([most is not None for most in most_jobs])
+        for most in most_jobs or ():
+            _limit(most)
+        limited = most_jobs is not None and most_jobs.count(None) < count
         cdef dict node_by_id = {node_id: i for i, node_id in enumerate(ids)}
         cdef list homeless = self._homeless(node_by_id)
         self._move_nodes(ids, node_by_id, self.width + limited)
@@ -310,8 +323,7 @@ cdef class NodeLedger:
     def _move_nodes(self, tuple ids, dict node_by_id, Py_ssize_t columns):
         """Make room for *ids* with *columns* amounts each: what is kept by node goes with it."""
         cdef Py_ssize_t count = len(ids), i, room = max(count, 1)
-        cdef list old = [self.node_by_id.get(node_id, NOWHERE) for node_id in ids]
-        cdef int32_t handle, node
+        cdef int32_t handle
         cdef Binding *binding
         cdef int64_t *base = <int64_t *> malloc(room * columns * sizeof(int64_t))
         cdef int64_t *cells = <int64_t *> malloc(
@@ -329,8 +341,9 @@ cdef class NodeLedger:
             free(newest)
             raise MemoryError
         for i in range(count):
-            node = old[i]
-            newest[i] = NOWHERE if node == NOWHERE else self.newest[node]
+            was = self.node_by_id.get(ids[i])
+            newest[i] = NOWHERE if was is None else self.newest[<Py_ssize_t> was]
+        # Nothing from here on fails for want of memory: no scope has more nodes than before.
         for i in range(self.scopes):
             self.tallies[i].count = 0
         for handle in range(<int32_t> self.jobs.count):
@@ -338,10 +351,13 @@ cdef class NodeLedger:
             if binding.node != NOWHERE:
                 found = node_by_id.get(self.node_ids[binding.node])
                 binding.node = NOWHERE if found is None else <int32_t> found
-                if found is None:
-                    self.forget(handle)
-                else:
+                if found is not None:
                     self.tally(binding.shape, binding.node, 1)
+                    continue
+                try:
+                    self.forget(handle)
+                except MemoryError:
+                    pass  # a handle that holds nothing is no harm
         for i in range(self.shapes):
             requests[(i + 1) * columns - 1] = 1  # a place for a job, if these are counted
             memcpy(requests + i * columns, self.requests + i * self.columns,
@@ -369,10 +385,11 @@ cdef class NodeLedger:
     def _set_total(self, Py_ssize_t node, ResourceVector total, most):
         """Put what *node* has, and work out what is left of it."""
         cdef Py_ssize_t r
+        cdef int64_t limit = _limit(most)
         for r in range(self.width):
             self.base[node * self.columns + r] = total.amounts[r]
         if self.columns > self.width:
-            self.base[node * self.columns + self.width] = INT64_MAX if most is None else most
+            self.base[node * self.columns + self.width] = limit
         self.recount(node)
 
     def set_node(self, Py_ssize_t node, ResourceVector total not None, *, bint takes_new,
@@ -429,16 +446,20 @@ cdef class NodeLedger:
         self.check_amounts(requirements.resources)
         self.allot_shapes(self.shapes + 1)
         shape = <int32_t> self.shapes
+        self.scope_of[shape] = NOWHERE
+        if requirements.scope:
+            self.scope_of[shape] = self.use_scope(requirements.scope)
         self.shape_requirements.append(requirements)
-        self.shape_by_requirements[requirements] = shape
+        try:
+            self.shape_by_requirements[requirements] = shape
+        except BaseException:
+            self.shape_requirements.pop()
+            raise
         for r in range(self.width):
             self.requests[shape * self.columns + r] = requirements.resources.amounts[r]
         if self.columns > self.width:
             self.requests[shape * self.columns + self.width] = 1
         memset(self.unfit + shape * self.row_space, 0, self.row_space * sizeof(int64_t))
-        self.scope_of[shape] = NOWHERE
-        if requirements.scope:
-            self.scope_of[shape] = self.use_scope(requirements.scope)
         self.shapes += 1
         return shape
 
@@ -460,23 +481,25 @@ cdef class NodeLedger:
     cdef int keep_scopes(self) except -1:
         """Forget the scopes of no shape, and number the others anew."""
         cdef list kept = [NOWHERE] * self.scopes
-        cdef dict names = {}
+        cdef dict names
         cdef Py_ssize_t i, to = 0
         for i in range(self.shapes):
             if self.scope_of[i] != NOWHERE:
                 kept[self.scope_of[i]] = 0
-        for name, was in self.scope_by_name.items():
-            if kept[was] != NOWHERE:
-                names[name] = was
+        for i in range(self.scopes):
+            if kept[i] != NOWHERE:
+                kept[i] = to
+                to += 1
+        names = {name: kept[was] for name, was in self.scope_by_name.items()
+                 if kept[was] != NOWHERE}
+        # From here on nothing asks for memory.
         for i in range(self.scopes):
             if kept[i] == NOWHERE:
                 tally_free(&self.tallies[i])
             else:
-                kept[i] = to
-                self.tallies[to] = self.tallies[i]
-                to += 1
+                self.tallies[<Py_ssize_t> kept[i]] = self.tallies[i]
         self.scopes = to
-        self.scope_by_name = {name: kept[was] for name, was in names.items()}
+        self.scope_by_name = names
         for i in range(self.shapes):
             if self.scope_of[i] != NOWHERE:
                 self.scope_of[i] = kept[self.scope_of[i]]
@@ -493,8 +516,8 @@ cdef class NodeLedger:
         cdef int32_t handle = self.jobs.find(job_id)
         if handle >= 0:
             return handle
+        self.allot_handles(self.jobs.count + 1)
         handle = self.jobs.add(job_id)
-        self.allot_handles(self.jobs.count)
         self.bindings[handle].node = NOWHERE
         self.bindings[handle].newer = NOWHERE
         self.bindings[handle].evicted = 0
@@ -681,9 +704,10 @@ cdef class NodeLedger:
             self.bindings[binding.older].newer = binding.newer
 
     cdef int reserve_log(self) except -1 nogil:
+        """Make room for two more steps: a job may leave one node and take another."""
         cdef Py_ssize_t space
         cdef Undo *grown
-        if self.log_length < self.log_space:
+        if self.log_length + 1 < self.log_space:
             return 0
         space = max(self.log_space * 2, 64)
         grown = <Undo *> realloc(self.log, space * sizeof(Undo))
@@ -704,6 +728,19 @@ cdef class NodeLedger:
             undo.before = self.bindings[handle]
             self.log_length += 1
 
+    cdef int reserve_bind(self, int32_t shape, int64_t priority, bint preemptible,
+                          uint16_t pool) except -1 nogil:
+        """See to all that may keep a job from being bound so, for want of memory too."""
+        self.reserve_log()
+        if preemptible:
+            if priority <= INT64_MIN + 1:
+                with gil:
+                    raise InputError(f"priority {priority} is none that a job may have")
+            self.use_level(INT64_MIN + 1 if pool > NO_POOL else priority)
+        if self.scope_of[shape] != NOWHERE:
+            tally_reserve(&self.tallies[self.scope_of[shape]])
+        return 0
+
     cdef int bind_handle(self, int32_t handle, int32_t shape, Py_ssize_t node, int64_t priority,
                          bint preemptible, uint16_t pool=0) except -1 nogil:
         """Bind a job that holds nothing, or one that was evicted from this very node.
@@ -716,13 +753,7 @@ cdef class NodeLedger:
         if back and (binding.node != node or not binding.evicted or binding.shape != shape):
             with gil:
                 self._refuse_bind(handle, node)
-        self.reserve_log()
-        if preemptible:
-            if priority <= INT64_MIN + 1:
-                with gil:
-                    raise InputError(f"priority {priority} is none that a job may have")
-            self.use_level(
-                INT64_MIN + 1 if (binding.pool if back else pool) > NO_POOL else priority)
+        self.reserve_bind(shape, priority, preemptible, binding.pool if back else pool)
         if not back:
             self.tally(shape, node, 1)
         self.record(RETURN if back else BIND, handle)
@@ -940,6 +971,15 @@ cdef class NodeLedger:
         for i in range(self.scopes):
             tally_copy(&self.tallies[i], &copy.tallies[i])
         return 0
+
+
+cdef int64_t _limit(object most_jobs) except -1:
+    """How many jobs a node may hold. Raises InputError for a number below 0."""
+    if most_jobs is None:
+        return INT64_MAX
+    if most_jobs < 0:
+        raise InputError(f"{most_jobs} jobs at most; write 0 or more")
+    return most_jobs
 
 
 def _first(tuple row):

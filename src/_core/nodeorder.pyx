@@ -14,8 +14,14 @@ in its new place when somebody searches: what is bound and taken back again cost
 """
 
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memmove, memset
+
+from pyresched._core.versions cimport (
+    tried_calloc as calloc,
+    tried_malloc as malloc,
+    tried_realloc as realloc,
+)
 
 cdef extern from "nodescan.h" nogil:
     ctypedef uint64_t (*nodescan_fn)(

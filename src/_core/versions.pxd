@@ -1,6 +1,7 @@
 # cython: language_level=3
 # MVCC for the structures above: one writer, versions in a line, dead lists. See docs/hamt.md.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, malloc, realloc
 
 # What an owner has allocated and not given back.
 cdef struct Meter:
@@ -120,6 +121,20 @@ cdef void release(Meter *meter, void *memory, size_t size) noexcept nogil
 # For tests: the n-th allocation from now fails (0: the next), all do after it; -1: none.
 cdef void fail_allocations(int64_t after) noexcept nogil
 cdef bint allocation_fails() noexcept nogil
+
+
+# Memory of the C library, if allocations do not fail.
+cdef inline void *tried_malloc(size_t size) noexcept nogil:
+    return NULL if allocation_fails() else malloc(size)
+
+
+cdef inline void *tried_calloc(size_t count, size_t size) noexcept nogil:
+    return NULL if allocation_fails() else calloc(count, size)
+
+
+cdef inline void *tried_realloc(void *memory, size_t size) noexcept nogil:
+    return NULL if allocation_fails() else realloc(memory, size)
+
 
 cdef int out_of_memory() except -1 nogil
 cdef int grow_lists(EditLog *log, uint32_t fresh, uint32_t retired) except -1 nogil

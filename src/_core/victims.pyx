@@ -7,10 +7,11 @@ can be spared. Relies on nothing.
 """
 
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from pyresched._core.resources cimport saturating_add
+from pyresched._core.versions cimport tried_malloc as malloc
 
 cdef enum:
     MOST_STEPS = 20_000

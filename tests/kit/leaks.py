@@ -16,11 +16,13 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
-from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued, run
+from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued, requirements, run
+from kit.nodes import Pairs, node, node_config
 from pyresched.errors import Conflict, PyreschedError, ReadOnly, TxnClosed, WriterBusy
 from pyresched.indices import IdIndex, OrderedIndex
 from pyresched.jobdb import JobDb, Order
-from pyresched.model import Gang, Job, Outcome
+from pyresched.model import Constraint, Gang, Job, Node, Operator, Outcome, Spread
+from pyresched.nodedb import NodeDb, NodeFork
 
 __all__ = ["CYCLES", "can_count", "grown"]
 
@@ -420,6 +422,122 @@ def indices() -> Callable[[], None]:
     return cycle
 
 
+def _row(n: int, turn: int = 0) -> Node:
+    """A node of a zone and a rack; the rack is another one at each turn."""
+    return node(f"n-{n:03}", labels={"zone": f"z{n % 3}", "rack": f"r{(n + turn) % 7}"})
+
+
+def _full_nodes() -> NodeDb:
+    """Nodes and what runs hold of most of them, and of some that are not there."""
+    db = NodeDb(node_config(0, 10, 1000, preemptible=[0, 10]), map(_row, range(120)))
+    db.advance(Pairs.added(_runs(90)))
+    return db
+
+
+def _runs(count: int, start: int = 0) -> list[Job]:
+    return [
+        leased(
+            job(f"held-{n}", priority_class="p10"), node_id=f"n-{n * 7 % 130:03}", priority=n % 4
+        )
+        for n in range(start, start + count)
+    ]
+
+
+_HOSTS = Constraint("", Operator.DISTINCT_HOSTS)
+_ASKED = [
+    requirements(n % 5 * 900 + 100, 512, priority_class="p10", scope=f"s{n % 4}", **how)
+    for n in range(12)
+    for how in (
+        {},
+        {"constraints": (_HOSTS, Constraint("zone", Operator.IN, ("z0", "z1")))},
+        {"spread": (Spread("rack", 50), Spread("zone", 20, (("z1", 70),)))},
+    )
+]
+
+
+def node_lives() -> Callable[[], None]:
+    """Nodes that come, change and go; runs that follow them, end, or have no node meanwhile."""
+    db = _full_nodes()
+
+    def cycle() -> None:
+        db.upsert_many(_row(n, 1) for n in range(0, 120, 9))
+        db.upsert_many(node(f"late-{n}", 4000, 4000, max_jobs=n) for n in range(40))
+        db.remove_many(f"n-{n:03}" for n in range(0, 120, 2))
+        db.advance(Pairs.added(_runs(60, start=90)))
+        db.fork("default").find(_ASKED[1], 1000)
+        db.upsert_many(_row(n) for n in range(120))
+        db.advance(Pairs(*((each, None) for each in _runs(60, start=90))))
+        db.remove_many(f"late-{n}" for n in range(40))
+        assert db.check() == []
+
+    return cycle
+
+
+def _decide(fork: NodeFork, prefix: str) -> None:
+    """Attempts in attempts, kept and taken back, and every question."""
+    for n, asked in enumerate(_ASKED):
+        with fork.attempt() as attempt:
+            mine = [job(f"{prefix}-{n}-{i}", priority_class="p10") for i in range(4)]
+            attempt.place([each.replace(requirements=asked) for each in mine], priority=n)
+            there = [(id, fork.binding(id)) for id in fork.bound(f"n-{n * 7 % 120:03}")]
+            attempt.evict_many(id for id, held in there if held and not held.evicted)
+            with fork.attempt() as inner:
+                inner.unbind_many(each.id for each in mine[:2])
+                inner.keep()
+            found = fork.find(asked, 1000, avoid=[("n-001", 2)], only=["n-001", "n-002"])
+            (
+                bool(found),
+                fork.place_many(asked, 9, 1000),
+                fork.victims(asked, 1000, fork.bound("n-014")),
+            )
+            refused = fork.not_found(requirements(10**9, 1, priority_class="p10"), 0)
+            (refused.reason, refused.excluded, repr(refused))
+            if n % 2:
+                attempt.keep()
+
+
+def node_forks() -> Callable[[], None]:
+    """Forks and forks of forks, each decided on and let go."""
+    db = _full_nodes()
+
+    def cycle() -> None:
+        fork = db.fork("default")
+        _decide(fork, "one")
+        _decide(fork.fork(), "two")
+        _decide(db.bare("default"), "three")
+
+    return cycle
+
+
+def node_tables() -> Callable[[], None]:
+    """One table for all: levels, requirements and handles that come and are forgotten; refusals."""
+    fork = _full_nodes().fork("default")
+    table = fork.table
+
+    def cycle() -> None:
+        for n, asked in enumerate(_ASKED):
+            table.hold(f"once-{n}", asked, f"n-{n:03}", n, preemptible=True, pool=f"pool-{n % 3}")
+            table.find_for(asked, n)
+            with suppress(PyreschedError):
+                table.bind(f"once-{n}", asked, "n-000", n, preemptible=True)
+            with suppress(PyreschedError):
+                table.place_each(["twice", "twice"], [asked] * 2, n, preemptible=True)
+            with suppress(PyreschedError):
+                table.victims_for(asked, n, ["nobody"])
+            with suppress(PyreschedError):
+                table.bind("bad", requirements(1, 1, 1), "n-000", n, preemptible=True)
+        table.set_kinds(table.matcher.types)
+        for n in range(len(_ASKED)):
+            table.drop(f"once-{n}")
+        table.drop("twice")
+        table.drop_unused_shapes()
+        with suppress(PyreschedError):
+            table.set_nodes(("b", "a"), [], b"")
+        assert fork.check() == []
+
+    return cycle
+
+
 def _keeps(make: Callable[[], object]) -> Callable[[], Callable[[], None]]:
     """A cycle that lets nothing go of what it makes."""
     kept: list[object] = []
@@ -449,6 +567,9 @@ CYCLES: dict[str, Callable[[], Callable[[], object]]] = {
     "values": values,
     "dead writers": dead_writers,
     "indices": indices,
+    "node lives": node_lives,
+    "node forks": node_forks,
+    "node tables": node_tables,
     **{f"control: {name}": control for name, control in _CONTROLS.items()},
 }
 

@@ -1,4 +1,4 @@
-"""Nothing grows with use: each way of using the job db, in an interpreter of its own.
+"""Nothing grows with use: each way of using the job db and the node db, in an interpreter of its own.
 
 `PYRESCHED_LEAK_CYCLES` says for how many cycles (20; the nox session `leaks` takes 300).
 """

@@ -5,9 +5,10 @@ holds. Each condition is asked once for each distinct value of its label. Keeps 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain, compress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pyresched.model import (
     Constraint,
@@ -102,7 +103,11 @@ class Asked(NamedTuple):
 
 
 class Matching:
-    """Answers for `NodeTable.matcher`, and the types of nodes."""
+    """Answers for `NodeTable.matcher`, and the types of nodes.
+
+    Forks share it, whichever thread each is used in: what it keeps may be worked out twice, and is
+    then the same.
+    """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = tuple(nodes)
@@ -117,8 +122,7 @@ class Matching:
         asked = Asked.of(requirements)
         known = self._known.get(asked)
         if known is None:
-            while len(self._known) >= _MOST_KEPT:
-                del self._known[next(iter(self._known))]
+            _make_room(self._known, _MOST_KEPT)
             fresh = Masks(self._tiers(asked), self._dynamic(asked))
             known = self._known[asked] = (fresh, asked.labels())
         return known[0]
@@ -145,16 +149,19 @@ class Matching:
                     if old.labels.get(label) != node.labels.get(label):
                         labels.setdefault(label, {})[i] = node.labels.get(label)
         fresh = Matching(nodes)
-        for label, column in self._columns.items():
+        # Copied first: forks in other threads may ask meanwhile, and what they ask is kept.
+        for label, column in self._columns.copy().items():
             kept = column.with_changed(labels[label]) if label in labels else column
             if kept is not None:
                 fresh._columns[label] = kept
-        fresh._masks = {c: mask for c, mask in self._masks.items() if c.label not in labels}
+        fresh._masks = {c: mask for c, mask in self._masks.copy().items() if c.label not in labels}
         if not retainted and "taints" in self.__dict__:
             fresh.taints = self.taints
         if not retainted:
             fresh._known = {
-                asked: known for asked, known in self._known.items() if known[1].isdisjoint(labels)
+                asked: known
+                for asked, known in self._known.copy().items()
+                if known[1].isdisjoint(labels)
             }
         if "_at" in self.__dict__:
             fresh._at = self._at
@@ -213,8 +220,7 @@ class Matching:
                 continue
             mask = self._masks.get(each)
             if mask is None:
-                while len(self._masks) >= _MOST_MASKS:
-                    del self._masks[next(iter(self._masks))]
+                _make_room(self._masks, _MOST_MASKS)
                 mask = self._masks[each] = self.column(each.label).mask_where(each.accepts)
             meeting &= mask
         return meeting
@@ -280,6 +286,14 @@ class Matching:
     @cached_property
     def _at(self) -> dict[NodeId, int]:
         return {node.id: i for i, node in enumerate(self.nodes)}
+
+
+def _make_room(kept: dict[Any, Any], most: int) -> None:
+    """Drop the oldest of *kept* until there is room for one more."""
+    while len(kept) >= most:
+        # Another thread may drop or add some at the same time.
+        with suppress(KeyError, RuntimeError, StopIteration):
+            del kept[next(iter(kept))]
 
 
 def refused(
