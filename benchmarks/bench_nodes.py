@@ -47,7 +47,7 @@ def singly(rows):
                 found = fork.find(REQUESTS[shape], PRIORITY)
                 placed.append(found.node_id if found else None)
                 if found:
-                    attempt.bind(
+                    attempt.bind_as(
                         job_id, REQUESTS[shape], found.node_id, PRIORITY, preemptible=False
                     )
         return placed
@@ -142,7 +142,7 @@ def anew(fork):
         fresh = NodeDb(CONFIG, fork.nodes).fork("default")
         with fresh.attempt() as attempt:
             for job_id, (node_id, requirements, priority, preemptible, _) in held:
-                attempt.bind(job_id, requirements, node_id, priority, preemptible)
+                attempt.bind_as(job_id, requirements, node_id, priority, preemptible)
             attempt.keep()
         return fresh
 
@@ -187,7 +187,7 @@ def test_refusals(benchmark, loaded, who):
     with full.attempt() as attempt:
         for n, row in enumerate(full.nodes):
             rest = Requirements(full.allocatable(row.id, EVICTED))
-            attempt.bind(f"rest-{n}", rest, row.id, PRIORITY, preemptible=False)
+            attempt.bind_as(f"rest-{n}", rest, row.id, PRIORITY, preemptible=False)
         attempt.keep()
     left = [full.allocatable(row.id, EVICTED).to_tuple() for row in full.nodes]
 

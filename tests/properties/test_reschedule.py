@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -101,6 +101,7 @@ def test_every_figure_stays_within_int64(policy, events, failed_at) -> None:
 
 
 @given(policies(), st.none() | INT64)
+@example(ReschedulePolicy(attempts=1, interval=-1, delay=10**9), None)
 def test_validation_takes_any_policy(policy, attempts) -> None:
     """Problems are reported for every policy, never raised; all figures stay within int64."""
     if attempts is not None:

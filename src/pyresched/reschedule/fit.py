@@ -100,7 +100,7 @@ class _Series(Struct, frozen=True):
 def _constant(policy: ReschedulePolicy) -> Fit:
     needed = saturated(policy.attempts * policy.delay)
     fits = policy.interval >= needed
-    possible = policy.interval // policy.delay if not fits and policy.delay > 0 else 0
+    possible = max(policy.interval, 0) // policy.delay if not fits and policy.delay > 0 else 0
     return Fit(fits=fits, possible=possible, interval=needed, sufficient=needed)
 
 
