@@ -169,10 +169,20 @@ class ModelNodes:
         return -wanted
 
     def seen_levels(self, priority: int | None) -> list[int | None]:
-        """The levels that a job of *priority* may take room at, the free one first."""
+        """The levels that a job of *priority* may take room at, the free one first.
+
+        Those of the classes, and those at which something preemptible was bound.
+        """
         if priority is None:
             return [None]
-        return [None, *sorted({priority, *(at for at in self.levels if at <= priority)})]
+        used = [one.priority for one in self.held.values() if one.preemptible]
+        return [None, *sorted({priority, *(at for at in (*self.levels, *used) if at <= priority)})]
+
+    def named(self, level: int | None, priority: int | None) -> int | None:
+        """What *level* is called to a job of *priority*: the lowest class that sees as much."""
+        if level is None or priority is None:
+            return None
+        return min(priority, *(at for at in self.levels if at >= level), priority)
 
     def find(
         self,
@@ -201,7 +211,7 @@ class ModelNodes:
                 )
             )
             if fitting:
-                return fitting[0][-1], level
+                return fitting[0][-1], self.named(level, priority)
         return None
 
     def place_many(
