@@ -3,7 +3,8 @@
 Relies on the undo log of the native `NodeTable`. Keeps INV-B5.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import index
 from types import TracebackType
 from typing import Final, NoReturn, Self, TypeVar
@@ -97,62 +98,42 @@ class Attempt:
         self, jobs: Iterable[Job], node_ids: Iterable[str], priority: int | None = None
     ) -> None:
         """`bind` each of *jobs* to the node that stands at its place. All, or none and an error."""
-        table = self._open()
-        mark = table.begin()
-        try:
+        with _whole(self._open()) as table:
             for job, node_id in zip(jobs, _several(node_ids), strict=True):
                 at, preemptible = self._class_of(_job(job).requirements, priority)
                 table.bind(job.id, job.requirements, node_id, at, preemptible)
-        except BaseException:
-            table.undo(mark)
-            raise
-        table.keep(mark)
 
     def evict_many(self, jobs: Iterable[Job | JobId | str]) -> None:
         """`evict` each of *jobs*. All, or none and IllegalBinding."""
-        table = self._open()
-        mark = table.begin()
-        try:
+        with _whole(self._open()) as table:
             for job in _several(jobs):
                 table.evict(id_of(job))
-        except BaseException:
-            table.undo(mark)
-            raise
-        table.keep(mark)
 
     def unbind_many(self, jobs: Iterable[Job | JobId | str]) -> None:
         """`unbind` each of *jobs*. All, or none and an error."""
-        table = self._open()
-        mark = table.begin()
-        try:
+        with _whole(self._open()) as table:
             for job in _several(jobs):
                 table.unbind(id_of(job))
-        except BaseException:
-            table.undo(mark)
-            raise
-        table.keep(mark)
 
     def place(self, jobs: Iterable[Job], priority: int | None = None) -> list[NodeId | None]:
         """Find the best node for each job in turn and bind it there; the node of each, or None.
 
         As `find` and `bind` one by one, without leaving the native code: jobs that are alike
         and stand together cost least. All or none, for a gang, is to `keep` only when the answer
-        holds no None. Jobs count for their scope as they are placed. Raises IllegalBinding, before anything is bound, when a
-        job holds a node or stands twice.
+        holds no None. Jobs count for their scope as they are placed. Raises IllegalBinding,
+        before anything is bound, when a job holds a node or stands twice.
         """
         table = self._open()
         jobs = list(jobs)
         placed: list[NodeId | None] = []
-        mark = table.begin()
         try:
-            for at, preemptible, some in self._runs_of(jobs, priority):
-                asked = [job.requirements for job in some]
-                placed += table.place_each([job.id for job in some], asked, at, preemptible)
-        except BaseException:
-            table.undo(mark)
+            with _whole(table):
+                for at, preemptible, some in self._runs_of(jobs, priority):
+                    asked = [job.requirements for job in some]
+                    placed += table.place_each([job.id for job in some], asked, at, preemptible)
+        except Exception:
             _refuse_other_kinds(jobs)
             raise
-        table.keep(mark)
         return placed
 
     def keep(self) -> None:
@@ -186,6 +167,18 @@ class Attempt:
         if self._table.depth != self._depth:
             raise TxnClosed("an attempt inside this one is open; use that, or end it")
         return self._table
+
+
+@contextmanager
+def _whole(table: NodeTable) -> Iterator[NodeTable]:
+    """Steps on *table* that all stay, or none if one raises."""
+    mark = table.begin()
+    try:
+        yield table
+    except BaseException:
+        table.undo(mark)
+        raise
+    table.keep(mark)
 
 
 def _refuse_other_kinds(jobs: Sequence[object]) -> None:
