@@ -1,5 +1,6 @@
 """How users' code is typed. Checked by mypy, never run."""
 
+from collections.abc import Sequence
 from typing import assert_type
 
 from pyresched.config import PoolConfig, SchedulingConfig
@@ -7,11 +8,13 @@ from pyresched.jobdb import Snapshot, Txn
 from pyresched.model import (
     JobId,
     JobState,
+    Move,
     Node,
     NodeId,
     Placement,
     PoolName,
     Queue,
+    QueueCounts,
     QueueName,
     ResourceVector,
     UnschedulableReason,
@@ -64,7 +67,9 @@ def a_round(snapshot: Snapshot, dry: Txn, nodes: NodeDb, config: SchedulingConfi
     result, state = run_round(snapshot, nodes, {}, pool, config, RoundState(), 0)
     result, state = run_round(dry, nodes, {}, pool, config, state, 1)
     assert_type(state, RoundState)
-    assert_type(result.scheduled, tuple[Placement, ...])
+    assert_type(result.scheduled, Sequence[Placement])
+    assert_type(result.moved, tuple[Move, ...])
+    assert_type(result.queues, tuple[QueueCounts, ...])
     assert_type(result.refused[JobId("j1")], UnschedulableReason)
 
 

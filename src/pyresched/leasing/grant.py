@@ -5,6 +5,7 @@ INV-J7 (what a tracker records is what was granted).
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from pyresched.config import SchedulingConfig
 from pyresched.model import (
@@ -17,6 +18,7 @@ from pyresched.model import (
     JobId,
     JobReader,
     JobState,
+    Move,
     Outcome,
     Preemption,
     QueueName,
@@ -25,7 +27,7 @@ from pyresched.model import (
     Run,
     next_state,
 )
-from pyresched.model.moves import put_back
+from pyresched.model.moves import end_run, put_back
 from pyresched.reschedule import extended
 
 __all__ = ["grant"]
@@ -38,28 +40,24 @@ def grant(
     ids: Callable[[], str],
     config: SchedulingConfig,
 ) -> Changes:
-    """Leases for what *result* placed, and the end of the runs that it preempted.
+    """Leases for what *result* placed, and the end of the runs that it preempted or moved.
 
     *snapshot* is what the round read. *ids* gives an id that no run has had. A job whose last
     run failed has its tracker extended, a gang as one; a preempted job, with its whole gang,
-    goes back to its place.
+    goes back to its place. A moved job has a new run at once, and its gang stays as it is.
     """
     draft = Draft(snapshot)
     put_back(draft, dict(_preempted(result.preempted, snapshot)), at=now)
+    expires = None if config.lease_duration is None else now + config.lease_duration
+    new_run = partial(Run, pool=result.pool, leased_at=now, lease_expires_at=expires)
+    for move in result.moved:
+        _move(draft, move, new_run, ids, now=now)
     rows = snapshot.get_many([placement.job_id for placement in result.scheduled])
     jobs = [draft.seen(row) for row in rows if row is not None]
     assert len(jobs) == len(rows), "a round placed a job that its snapshot does not have"
     trackers = _trackers([job for job in jobs if job.retry_delay is not None], config, now=now)
-    expires = None if config.lease_duration is None else now + config.lease_duration
     for placement, job in zip(result.scheduled, jobs, strict=True):
-        run = Run(
-            id=ids(),
-            node_id=placement.node_id,
-            pool=result.pool,
-            priority=placement.priority,
-            leased_at=now,
-            lease_expires_at=expires,
-        )
+        run = new_run(id=ids(), node_id=placement.node_id, priority=placement.priority)
         state = next_state(job.state, JobState.LEASED)
         runs = (*job.runs, run)
         if job.retry_delay is None:
@@ -79,6 +77,21 @@ def grant(
         draft.emit(EventKind.LEASED, job, at=now, run=run)
         draft.emit(EventKind.RESCHEDULED, job, at=now, run=run)
     return draft.changes()
+
+
+def _move(
+    draft: Draft, move: Move, new_run: Callable[..., Run], ids: Callable[[], str], *, now: Instant
+) -> None:
+    """End the run that *move* names, if it still is the active one, and lease its job anew."""
+    job = draft.job(move.job_id)
+    run = None if job is None else job.active_run
+    if job is None or run is None or run.id != move.run_id:
+        return
+    ended = end_run(draft, job, outcome=Outcome.PREEMPTED, at=now, reason=move.reason.value)
+    run = new_run(id=ids(), node_id=move.node_id, priority=move.priority)
+    state = next_state(next_state(job.state, JobState.QUEUED), JobState.LEASED)
+    draft.put(job.replace(state=state, runs=(*ended, run)))
+    draft.emit(EventKind.LEASED, job, at=now, run=run)
 
 
 def _preempted(

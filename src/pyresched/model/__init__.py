@@ -18,6 +18,7 @@ from pyresched.model.ids import (
     RunId,
 )
 from pyresched.model.nodes import Intake, Node, Taint, TaintEffect, Toleration
+from pyresched.model.placements import METHODS, Method, Placement, Placements
 from pyresched.model.queues import PriorityClass, Queue
 from pyresched.model.readers import JobReader
 from pyresched.model.reasons import Ends, Exclusion, ReasonCode, UnschedulableReason
@@ -34,10 +35,10 @@ from pyresched.model.retries import (
     VerdictReason,
 )
 from pyresched.model.rounds import (
-    Method,
-    Placement,
+    Move,
     Preemption,
     PreemptionCause,
+    QueueCounts,
     QueueShare,
     RoundResult,
     Termination,
@@ -45,6 +46,7 @@ from pyresched.model.rounds import (
 from pyresched.model.states import NEXT, next_state
 
 __all__ = [
+    "METHODS",
     "NANOS",
     "NEXT",
     "AvoidRank",
@@ -68,17 +70,20 @@ __all__ = [
     "JobType",
     "LastReschedule",
     "Method",
+    "Move",
     "Node",
     "NodeId",
     "Operator",
     "Outcome",
     "Placement",
+    "Placements",
     "PoolName",
     "Preemption",
     "PreemptionCause",
     "Preference",
     "PriorityClass",
     "Queue",
+    "QueueCounts",
     "QueueName",
     "QueueShare",
     "ReasonCode",

@@ -4,7 +4,7 @@ Deterministic by construction: no clock, no order but that of the decisions. Kee
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, partial
@@ -13,31 +13,27 @@ from typing import Protocol, runtime_checkable
 from msgspec import Struct, structs
 
 from pyresched.model.ids import JobId, NodeId, PoolName, QueueName, RunId
+from pyresched.model.placements import Placement
 from pyresched.model.reasons import UnschedulableReason
 
 __all__ = [
-    "Method",
-    "Placement",
+    "Move",
     "Preemption",
     "PreemptionCause",
+    "QueueCounts",
     "QueueShare",
     "RoundResult",
     "Termination",
 ]
 
 
-class Method(StrEnum):
-    """How room was found for a job."""
-
-    NO_PREEMPTION = "no_preemption"
-    FAIR_SHARE = "fair_share"  # runs of queues above their share gave way on its node
-
-
 class PreemptionCause(StrEnum):
     """Why a run gives way."""
 
     FAIR_SHARE = "fair_share"  # its queue is above its share and its room was needed
+    URGENCY = "urgency"  # a job of a higher priority needed its room
     GANG = "gang"  # another member of its gang gave way
+    GUEST = "guest"  # it ran on a node of another pool, which needs its room
 
 
 class Termination(StrEnum):
@@ -46,15 +42,10 @@ class Termination(StrEnum):
     NOTHING_QUEUED = "nothing_queued"
     NO_NODES = "no_nodes"
     NO_REMAINING_CANDIDATES = "no_remaining_candidates"
-
-
-class Placement(Struct, frozen=True, gc=False):
-    """A queued job gets a node; its run is bound there at `priority`."""
-
-    job_id: JobId
-    node_id: NodeId
-    priority: int
-    method: Method = Method.NO_PREEMPTION
+    ROUND_LIMIT = "round_limit"  # as much as one round may place is placed
+    RATE_LIMIT = "rate_limit"  # no token is left for a new job of any queue
+    ROUND_BUDGET = "round_budget"  # as many as one round may try were tried
+    NO_REST = "no_rest"  # passes went on changing things: decided anew, and nobody gave way
 
 
 class Preemption(Struct, frozen=True, gc=False):
@@ -65,6 +56,44 @@ class Preemption(Struct, frozen=True, gc=False):
     node_id: NodeId
     for_job_id: JobId
     reason: PreemptionCause = PreemptionCause.FAIR_SHARE
+
+
+class Move(Struct, frozen=True, gc=False):
+    """A run gives way to the job `for_job_id`, and its job gets a new run on another node.
+
+    To its executor that is a preemption on `from_node_id` and a lease at `priority` on
+    `node_id`; its job never waits in between, and the rest of its gang stays as it is.
+    """
+
+    job_id: JobId
+    run_id: RunId
+    from_node_id: NodeId
+    node_id: NodeId
+    priority: int
+    for_job_id: JobId
+    reason: PreemptionCause = PreemptionCause.FAIR_SHARE
+
+
+class QueueCounts(Struct, frozen=True, kw_only=True, gc=False):
+    """How far a round came with a queue; `scheduled_*`, `preempted` are net of all passes.
+
+    Of `queued` jobs the first `looked_at` stood within the look-back (`cut_off`: it left out
+    others), and `tried` lone jobs and gangs of them had their turn. `waiting` runs had to stand
+    in line again. The turns of a pass are counted over all queues from 0: `first_position` was
+    the first of this queue, in `last_position` it last got something; None where there is none.
+    """
+
+    queue: QueueName
+    queued: int = 0
+    looked_at: int = 0
+    cut_off: bool = False
+    tried: int = 0
+    scheduled_jobs: int = 0
+    scheduled_gangs: int = 0
+    waiting: int = 0
+    preempted: int = 0
+    first_position: int | None = None
+    last_position: int | None = None
 
 
 class QueueShare(Struct, frozen=True, kw_only=True, gc=False):
@@ -97,17 +126,22 @@ class _Counted(Protocol):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RoundResult:
-    """The decisions of one pass over one pool; `scheduled`, `preempted`, `refused` are disjoint.
+    """The decisions of a round over one pool.
 
-    `scheduled` and `preempted` stand in the order in which they were decided, `refused` (each
-    queued job that got no node, with its reason) by queue and then in the order of the queue.
+    `scheduled`, `moved`, `preempted` and `refused` are disjoint: what the round found, against
+    what `passes` over it came to. `scheduled` (a tuple or `Placements`), `moved` and `preempted`
+    stand in the order in which they were decided, `refused` (each queued job that got no node,
+    with its reason) by queue and then in the order of the queue, `queues` by name.
     """
 
     pool: PoolName
-    scheduled: tuple[Placement, ...] = ()
+    scheduled: Sequence[Placement] = ()
+    moved: tuple[Move, ...] = ()
     preempted: tuple[Preemption, ...] = ()
     refused: Mapping[str, UnschedulableReason] = field(default_factory=dict)
     termination: Termination = Termination.NOTHING_QUEUED
+    passes: int = 1
+    queues: tuple[QueueCounts, ...] = ()
     count_shares: Callable[[], tuple[QueueShare, ...]] = field(default=tuple, repr=False)
 
     @cached_property
@@ -117,7 +151,7 @@ class RoundResult:
 
     def __bool__(self) -> bool:
         """Whether anything changes."""
-        return bool(self.scheduled or self.preempted)
+        return bool(self.scheduled or self.moved or self.preempted)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RoundResult):
@@ -131,9 +165,12 @@ class RoundResult:
             RoundResult,
             pool=self.pool,
             scheduled=self.scheduled,
+            moved=self.moved,
             preempted=self.preempted,
             refused=dict(self.refused),
             termination=self.termination,
+            passes=self.passes,
+            queues=self.queues,
             count_shares=partial(tuple, self.shares),
         )
         return restore, ()
@@ -150,14 +187,17 @@ class RoundResult:
         return {
             "pool": self.pool,
             "termination": self.termination.value,
+            "passes": self.passes,
             "scheduled": [_plain(each) for each in self.scheduled],
+            "moved": [_plain(each) for each in self.moved],
             "preempted": [_plain(each) for each in self.preempted],
             "refused_by_code": self.refused_by_code(),
             "refused": {job_id: reason.to_dict() for job_id, reason in self.refused.items()},
+            "queues": [_plain(each) for each in self.queues],
             "shares": [_plain(each) for each in self.shares],
         }
 
 
-def _plain(value: Placement | Preemption | QueueShare) -> dict[str, object]:
+def _plain(value: Placement | Move | Preemption | QueueCounts | QueueShare) -> dict[str, object]:
     fields = structs.asdict(value).items()
     return {name: each.value if isinstance(each, StrEnum) else each for name, each in fields}

@@ -2,9 +2,12 @@
 
 from pyresched.model import (
     Method,
+    Move,
     Placement,
+    Placements,
     Preemption,
     PreemptionCause,
+    QueueCounts,
     QueueShare,
     RoundResult,
     Termination,
@@ -15,9 +18,12 @@ from pyresched.scheduling.state import RoundState
 
 __all__ = [
     "Method",
+    "Move",
     "Placement",
+    "Placements",
     "Preemption",
     "PreemptionCause",
+    "QueueCounts",
     "QueueReader",
     "QueueShare",
     "RoundResult",

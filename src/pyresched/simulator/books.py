@@ -54,6 +54,7 @@ class Progress:
     """How far one job of the log has come. `live` are its active runs by piece."""
 
     __slots__ = (
+        "attempt_at",
         "attempts",
         "end",
         "ended_at",
@@ -61,7 +62,7 @@ class Progress:
         "live",
         "place",
         "plan",
-        "preempted_attempt",
+        "preempted_at",
         "reason",
         "started_at",
     )
@@ -70,13 +71,14 @@ class Progress:
         self.plan = plan
         self.place = Place.AHEAD
         self.attempts = 0
+        self.attempt_at: Instant | None = None
         self.failures = 0
         self.live: dict[int, _Run] = {}
         self.started_at: Instant | None = None
         self.ended_at: Instant | None = None
         self.end: JobEnd | None = None
         self.reason = ""
-        self.preempted_attempt = 0  # the newest attempt that was counted as preempted
+        self.preempted_at: Instant | None = None  # when a preemption was last counted
 
     @property
     def whole(self) -> bool:
@@ -148,8 +150,11 @@ class Books:
 
     def _leased(self, event: Event) -> Progress:
         progress, piece = self._member[event.job_id]
-        if not progress.live:
+        # All pieces start at once; one that starts later was moved, and the rest start over.
+        if not progress.live or progress.attempt_at != event.at:
             progress.attempts += 1
+            progress.attempt_at = event.at
+        if progress.place is Place.WAITING:
             self._move(progress, Place.RUNNING)
         run = _Run(event, piece=piece, attempt=progress.attempts)
         assert piece not in progress.live, f"{event.job_id}: two runs at once"
@@ -169,7 +174,7 @@ class Books:
             run.outcome = _RUN_ENDS[event.kind]
             run.reason = event.reason
             self.allocated_cores -= progress.plan.pieces[piece]
-            self._count_end(progress, run, event.kind)
+            self._count_end(progress, event)
         if event.kind is EventKind.SUCCEEDED:
             if not progress.live:
                 self._close(progress, JobEnd.SUCCEEDED, event)
@@ -179,14 +184,14 @@ class Books:
         elif not progress.live and progress.place is Place.RUNNING:
             self._move(progress, Place.WAITING)
 
-    def _count_end(self, progress: Progress, run: _Run, kind: EventKind) -> None:
+    def _count_end(self, progress: Progress, event: Event) -> None:
         """A gang counts once, whatever the number of its pieces; lost runs count each."""
-        if kind is EventKind.LOST:
+        if event.kind is EventKind.LOST:
             self.runs_lost += 1
-        elif kind is EventKind.PREEMPTED and progress.preempted_attempt != run.attempt:
-            progress.preempted_attempt = run.attempt
+        elif event.kind is EventKind.PREEMPTED and progress.preempted_at != event.at:
+            progress.preempted_at = event.at
             self.preemptions += 1
-        elif kind is EventKind.FAILED:
+        elif event.kind is EventKind.FAILED:
             progress.failures += 1
 
     def _rescheduled(self, event: Event) -> None:

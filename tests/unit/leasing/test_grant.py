@@ -11,6 +11,7 @@ from pyresched.model import (
     Job,
     JobState,
     LastReschedule,
+    Move,
     Outcome,
     Placement,
     Preemption,
@@ -30,6 +31,12 @@ def placed(*job_ids: str, node_id: str = "node-9") -> tuple[Placement, ...]:
 def preempted(job: Job, cause: PreemptionCause = PreemptionCause.FAIR_SHARE) -> Preemption:
     """The newest run of *job* gives way."""
     return Preemption(job.id, job.runs[-1].id, job.runs[-1].node_id, "winner", cause)
+
+
+def moved(job: Job, node_id: str = "node-9") -> Move:
+    """The newest run of *job* gives way, and the job goes on on *node_id*."""
+    run = job.runs[-1]
+    return Move(job.id, run.id, run.node_id, node_id, 500, "winner", PreemptionCause.URGENCY)
 
 
 def granted(
@@ -143,6 +150,40 @@ def test_a_run_that_is_not_the_active_one_is_not_preempted() -> None:
     old = leased(job("a"), run_id="old")
     now = leased(due(old.replace(runs=(old.runs[0].replace(ended_at=2, outcome=Outcome.LOST),))))
     assert not granted(DictReader([now]), preempted=(preempted(old),))[0]
+
+
+def test_a_moved_job_has_a_new_run_at_once() -> None:
+    """Its old one was preempted; it is one version on, never queued, and keeps its history."""
+    old = leased(job("a", policy=POLICY)).replace(state=JobState.RUNNING)
+    changes, after = granted(DictReader([old]), moved=(moved(old),))
+    row = after["a"]
+    assert (row.state, row.version) == (JobState.LEASED, old.version + 1)
+    before, run = row.runs
+    assert (before.id, before.outcome, before.reason) == (
+        old.runs[0].id,
+        Outcome.PREEMPTED,
+        "urgency",
+    )
+    assert (before.ended_at, run.leased_at, run.started_at) == (50, 50, None)
+    assert (run.id, run.node_id, run.pool, run.priority) == ("new-1", "node-9", "default", 500)
+    assert row.active_run == run
+    assert said(changes) == [("preempted", "a", old.runs[0].id), ("leased", "a", "new-1")]
+
+
+def test_the_gang_of_a_moved_job_stays_as_it_is() -> None:
+    """The other members run on where they are."""
+    members = [leased(each) for each in gang("g", size=3)]
+    changes, after = granted(DictReader(members), moved=(moved(members[1]),))
+    assert [row.id for row in changes.jobs] == ["g.1"]
+    assert [row.active_run.node_id for row in after][1] == "node-9"
+
+
+def test_a_run_that_is_not_the_active_one_is_not_moved() -> None:
+    """A decision on an older snapshot is late."""
+    old = leased(job("a"), run_id="old")
+    now = leased(due(old.replace(runs=(old.runs[0].replace(ended_at=2, outcome=Outcome.LOST),))))
+    assert not granted(DictReader([now]), moved=(moved(old),))[0]
+    assert not granted(DictReader([due(now.replace(runs=()))]), moved=(moved(old),))[0]
 
 
 def test_no_decisions_change_nothing() -> None:

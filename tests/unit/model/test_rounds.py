@@ -1,9 +1,12 @@
 import json
+import pickle
 
 from pyresched.model import (
+    Move,
     Placement,
     Preemption,
     PreemptionCause,
+    QueueCounts,
     QueueShare,
     ReasonCode,
     RoundResult,
@@ -23,13 +26,19 @@ SHARE = QueueShare(
     resulting_share=0.5,
 )
 
+COUNTS = QueueCounts(
+    queue="a", queued=3, looked_at=2, cut_off=True, tried=2, scheduled_jobs=1, first_position=0
+)
+MOVE = Move("j4", "r4", "n1", "n2", 1000, "j1", PreemptionCause.URGENCY)
+
 
 def result(**fields):
-    """One placement, one preemption, one refusal; *fields* replace."""
+    """One placement, one move, one preemption, one refusal; *fields* replace."""
     return RoundResult(
         pool="default",
         **{
             "scheduled": (Placement("j1", "n1", 1000),),
+            "moved": (MOVE,),
             "preempted": (Preemption("j2", "r2", "n1", "j1"),),
             "refused": {"j3": UnschedulableReason(ReasonCode.NO_MATCHING_NODE)},
             "termination": Termination.NO_REMAINING_CANDIDATES,
@@ -40,18 +49,32 @@ def result(**fields):
 
 def test_a_result_is_plain_values_in_a_fixed_order():
     """`to_dict` goes through JSON unchanged."""
-    plain = result(count_shares=lambda: (SHARE,)).to_dict()
+    plain = result(count_shares=lambda: (SHARE,), queues=(COUNTS,)).to_dict()
     assert json.loads(json.dumps(plain)) == plain
     assert list(plain) == [
         "pool",
         "termination",
+        "passes",
         "scheduled",
+        "moved",
         "preempted",
         "refused_by_code",
         "refused",
+        "queues",
         "shares",
     ]
     assert plain["preempted"][0]["reason"] == "fair_share"
+    assert plain["moved"][0] == {
+        "job_id": "j4",
+        "run_id": "r4",
+        "from_node_id": "n1",
+        "node_id": "n2",
+        "priority": 1000,
+        "for_job_id": "j1",
+        "reason": "urgency",
+    }
+    assert plain["queues"][0]["cut_off"] is True
+    assert plain["queues"][0]["last_position"] is None
     assert plain["refused_by_code"] == {"no_matching_node": 1}
     assert plain["shares"][0]["demand_share"] == 0.75
 
@@ -75,6 +98,9 @@ def test_results_are_equal_by_what_they_decide():
     assert result() == result()
     assert result() != result(scheduled=())
     assert result() != result(refused={})
+    assert result() != result(moved=())
+    assert result() != result(passes=2)
+    assert result() != result(queues=(COUNTS,))
     assert result() != result(count_shares=lambda: (SHARE,))
     gang = Preemption("j2", "r2", "n1", "j1", PreemptionCause.GANG)
     assert result() != result(preempted=(gang,))
@@ -83,5 +109,13 @@ def test_results_are_equal_by_what_they_decide():
 
 def test_a_result_that_changes_nothing_is_false():
     """Refusals change nothing."""
-    assert result()
-    assert not result(scheduled=(), preempted=())
+    assert not result(scheduled=(), moved=(), preempted=())
+    assert result(scheduled=(), preempted=())
+    assert result(moved=(), preempted=())
+    assert result(scheduled=(), moved=())
+
+
+def test_a_copy_of_a_result_is_equal_and_has_its_shares():
+    """What is worked out when asked for is worked out before it travels."""
+    done = result(count_shares=lambda: (SHARE,), queues=(COUNTS,), passes=3)
+    assert pickle.loads(pickle.dumps(done)) == done  # noqa: S301 - our own bytes

@@ -175,3 +175,31 @@ def test_outages_are_those_of_the_events() -> None:
         Outage(node_id="b", lost_at=2),
         Outage(node_id="a", lost_at=4),
     ]
+
+
+def test_a_piece_that_moves_starts_its_job_over() -> None:
+    """Once whatever the number that move; the job never waits, and the rest keep their runs."""
+    books = begun(plan(4, 4, 4))
+    members = ("1.0", "1.1", "1.2")
+    books.take(run_event(EventKind.LEASED, m, 5, f"a{m}") for m in members)
+    for at, moved in ((7, members[:2]), (9, members[2:])):
+        for m in moved:
+            books.take([run_event(EventKind.PREEMPTED, m, at, f"a{m}", "urgency")])
+            (started,) = books.take([run_event(EventKind.LEASED, m, at, f"b{m}")])
+            assert started.whole
+    progress, record = only(books)
+    assert (progress.attempts, books.preemptions, record.started_at) == (3, 2, 5)
+    assert (progress.place, books.allocated_cores) == (Place.RUNNING, 12)
+    books.take(run_event(EventKind.SUCCEEDED, m, 20, f"b{m}") for m in members)
+    assert only(books)[1].end is JobEnd.SUCCEEDED
+
+
+def test_a_lone_job_that_moves_is_tried_again_at_once() -> None:
+    """It is preempted and leased in one cycle."""
+    books = begun(plan(4))
+    books.take([run_event(EventKind.LEASED, "1", 5, "a")])
+    books.take(
+        [run_event(EventKind.PREEMPTED, "1", 7, "a"), run_event(EventKind.LEASED, "1", 7, "b")]
+    )
+    progress, _ = only(books)
+    assert (progress.attempts, progress.place, books.preemptions) == (2, Place.RUNNING, 1)
