@@ -5,7 +5,8 @@ right. Relies on the model only.
 """
 
 from pyresched.config.nodes import load_nodes, nodes_from, nodes_from_shape
-from pyresched.config.schema import PoolConfig, SchedulingConfig, config_from, load_config
+from pyresched.config.pools import PoolConfig
+from pyresched.config.schema import SchedulingConfig, config_from, load_config
 
 __all__ = [
     "PoolConfig",

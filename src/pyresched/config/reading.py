@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,7 +20,7 @@ import msgspec.inspect as shapes
 from pyresched.errors import InputError, MissingExtra, did_you_mean
 from pyresched.model import parse_duration
 
-__all__ = ["Fault", "decode", "read_mapping", "refuse"]
+__all__ = ["Fault", "decode", "key_path", "read_mapping", "refuse"]
 
 T = TypeVar("T")
 # Aliases let a few lines of YAML stand for billions of values; no real file comes near.
@@ -39,8 +40,8 @@ class Fault(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.sentence}" if self.path else self.sentence
 
 
-Check = Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]
-"""Of the fields as written, those that cannot be used, each with a sentence."""
+Check = Callable[[Mapping[str, Any]], Iterator[tuple[tuple[str, ...], str]]]
+"""Of the fields as written, the path of each value that cannot be used, with a sentence."""
 
 
 def refuse(faults: list[Fault], *, source: str, error: type[InputError] = InputError) -> InputError:
@@ -219,8 +220,8 @@ class _Walk:
                 self._fault(path, f"{name!r} is missing; write {_wanted(field.type)}")
         check = self._checks.get(shape.cls)
         if check is not None and len(self.faults) == before:
-            for name, sentence in check(prepared):
-                self._fault(_join(path, name), sentence)
+            for names, sentence in check(prepared):
+                self._fault(key_path(path, *names), sentence)
         if hasattr(shape.cls, "__post_init__") and len(self.faults) == before:
             try:
                 msgspec.convert(prepared, shape.cls)
@@ -315,6 +316,11 @@ def _named(written: object) -> str:
 def _shown(written: object) -> str:
     text = repr(written)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def key_path(path: str, *names: str) -> str:
+    """The path of the key that *names* lead to from *path*, as a fault shows it."""
+    return reduce(_join, names, path)
 
 
 def _join(path: str, name: str) -> str:

@@ -3,51 +3,54 @@
 Owns the defaults and their limits; relies on `config.reading` for files.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
 
-from pyresched.config.reading import Fault, decode, read_mapping, refuse
+from pyresched.config.classes import class_faults, node_type_faults
+from pyresched.config.faults import (
+    count_faults,
+    fraction_faults,
+    fraction_table_faults,
+    multiplier_faults,
+    name_faults,
+    rate_faults,
+    share_faults,
+)
+from pyresched.config.pools import PoolConfig, pool_faults
+from pyresched.config.reading import Fault, decode, key_path, read_mapping, refuse
 from pyresched.errors import ConfigError, InputError, did_you_mean
 from pyresched.model import (
     JobType,
-    PoolName,
     PriorityClass,
     Queue,
     RescheduleBlock,
     ReschedulePolicy,
     Resource,
     ResourceSpec,
+    ResourceVector,
+    Rounding,
+    WellKnownNodeType,
     parse_quantity,
 )
 from pyresched.model.durations import WrittenDuration
 from pyresched.model.queues import queue_faults
 
-__all__ = ["PoolConfig", "SchedulingConfig", "config_from", "load_config"]
+__all__ = ["SchedulingConfig", "config_from", "load_config"]
 
-_INT32_MAX: Final = 2**31 - 1
+# Limits in whole numbers, of which 0 is none.
+_COUNTS: Final = (
+    "max_queue_lookback",
+    "max_tries_per_round",
+    "max_tries_per_queue",
+    "max_unacknowledged_runs",
+)
+_RATE_SCOPES: Final = ("all_pools", "pool")
 # The store counts versions of a queue's row; an operator does not.
 _HIDDEN: Final[Mapping[type, frozenset[str]]] = {Queue: frozenset({"version"})}
-
-
-class PoolConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Nodes that are scheduled in one round.
-
-    `fairness_resources` replaces the multipliers of the whole configuration in this pool.
-    """
-
-    name: PoolName
-    fairness_resources: dict[str, float] | None = None
-
-    if TYPE_CHECKING:  # who makes one need not wrap its name
-
-        def __init__(
-            self, *, name: str, fairness_resources: dict[str, float] | None = None
-        ) -> None: ...
 
 
 class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
@@ -55,10 +58,12 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     Raises ConfigError for values that cannot be used, TypeError for parts of another kind.
     `fairness_resources` are multipliers by resource name (a resource left out does not count;
-    none written: each counts once); `max_queue_lookback` 0 means no limit; `lease_duration` None
+    none written: each counts once); of the limits in whole numbers 0 means no limit, of rates
+    and fractions what is not written; `rate` and `queue_rate` are jobs each second, in bursts of
+    so many; with `rate_scope` "pool" each pool has its own; `lease_duration` None
     means that a lease lasts until its run ends, else it is in ns; `reschedule` replaces fields of
     the default policy of a job type; a submit to an unknown queue makes it, with weight 1, unless
-    `create_queues` is false.
+    `create_queues` is false. docs/configuration.md has all keys.
     """
 
     resources: tuple[Resource, ...] = (Resource("cpu", "1m"), Resource("memory", "1Mi"))
@@ -67,10 +72,21 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         PriorityClass(name="best-effort", priority=0, preemptible=True),
     )
     default_priority_class: str = "default"
+    node_types: tuple[WellKnownNodeType, ...] = ()
     pools: tuple[PoolConfig, ...] = (PoolConfig(name="default"),)
     fairness_resources: dict[str, float] = {}
     protected_fraction: float = 1.0
+    prefer_large_jobs: bool = False
     max_queue_lookback: int = 0
+    max_fraction_to_schedule: dict[str, float] = {}
+    rate: float | None = None
+    burst: int | None = None
+    queue_rate: float | None = None
+    queue_burst: int | None = None
+    rate_scope: Literal["all_pools", "pool"] = "all_pools"
+    max_tries_per_round: int = 0
+    max_tries_per_queue: int = 0
+    max_unacknowledged_runs: int = 0
     lease_duration: WrittenDuration | None = None
     reschedule: dict[str, RescheduleBlock] = {}
     queues: tuple[Queue, ...] = ()
@@ -97,8 +113,38 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """The distinct priorities of the classes, ascending."""
-        return tuple(sorted({each.priority for each in self.priority_classes}))
+        """The distinct priorities of the classes, at home and away, ascending."""
+        at_home = {each.priority for each in self.priority_classes}
+        away = {entry.priority for each in self.priority_classes for entry in each.away}
+        return tuple(sorted(at_home | away))
+
+    @cached_property
+    def has_floating(self) -> bool:
+        """Whether any resource belongs to pools instead of nodes."""
+        return any(resource.floating for resource in self.resources)
+
+    def floating_total(self, pool: str) -> ResourceVector:
+        """What *pool* has of floating resources, rounded down; nothing of the others."""
+        return self.spec.vector(self.pool(pool).floating, rounding=Rounding.DOWN)
+
+    def on_nodes(self, request: ResourceVector) -> ResourceVector:
+        """What of *request* a node must have: all but the floating resources."""
+        if not self.has_floating:
+            return request
+        return ResourceVector(
+            [
+                0 if resource.floating else amount
+                for resource, amount in zip(self.resources, request, strict=True)
+            ]
+        )
+
+    def node_type(self, name: str) -> WellKnownNodeType:
+        """The well-known node type *name*. Raises ConfigError when there is none."""
+        for each in self.node_types:
+            if each.name == name:
+                return each
+        near = did_you_mean(name, (each.name for each in self.node_types))
+        raise ConfigError(f"unknown node type {name!r}; {near}")
 
     def priority_class(self, name: str) -> PriorityClass:
         """The class *name*. Raises ConfigError when there is none."""
@@ -121,6 +167,30 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         own = self.pool(pool).fairness_resources
         counted = self.fairness_resources if own is None else own
         return tuple(counted.get(resource.name, 0.0) for resource in self.resources)
+
+    def protected_fraction_of(self, pool: str) -> float:
+        """The part of its share up to which a queue loses nothing in *pool*."""
+        own = self.pool(pool).protected_fraction
+        return self.protected_fraction if own is None else own
+
+    def fractions_to_schedule(self, pool: str) -> Mapping[str, float]:
+        """What part of *pool* a round may give out anew, by resource; no limit for others."""
+        own = self.pool(pool).max_fraction_to_schedule
+        return self.max_fraction_to_schedule if own is None else own
+
+    def check_queue(self, queue: Queue) -> None:
+        """Raise ConfigError for limits of *queue* that name what is not configured."""
+        faults = list(
+            _limit_faults(
+                f"queue {queue.name!r}",
+                queue,
+                list(self._classes),
+                [pool.name for pool in self.pools],
+                list(self.spec.names),
+            )
+        )
+        if faults:
+            raise refuse(faults, source="", error=ConfigError)
 
     def policy_for(self, job_type: str) -> ReschedulePolicy | None:
         """The reschedule policy of a *job_type* that writes none; None where it never has one.
@@ -175,6 +245,7 @@ def _refuse_other_kinds(config: SchedulingConfig) -> None:
     for field, kind in (
         ("resources", Resource),
         ("priority_classes", PriorityClass),
+        ("node_types", WellKnownNodeType),
         ("pools", PoolConfig),
         ("queues", Queue),
     ):
@@ -185,49 +256,45 @@ def _refuse_other_kinds(config: SchedulingConfig) -> None:
 
 def _faults(config: SchedulingConfig) -> Iterator[Fault]:
     """Each value that cannot be used."""
-    yield from _resource_faults(config)
-    yield from _class_faults(config)
-    names = [resource.name for resource in config.resources]
-    yield from _name_faults("pools", (each.name for each in config.pools))
-    if not config.pools:
-        yield Fault("pools", "none is left; write at least one")
-    yield from _multiplier_faults("fairness_resources", config.fairness_resources, names)
-    for i, pool in enumerate(config.pools):
-        if pool.fairness_resources is not None:
-            path = f"pools[{i}].fairness_resources"
-            yield from _multiplier_faults(path, pool.fairness_resources, names)
-            if not pool.fairness_resources:
-                yield Fault(path, "nothing would count; leave it out or name a resource")
-    yield from _name_faults("queues", (queue.name for queue in config.queues))
-    if not (math.isfinite(config.protected_fraction) and config.protected_fraction >= 0):
-        shown = config.protected_fraction
-        yield Fault("protected_fraction", f"{shown} is no share; write a finite number from 0")
-    if config.max_queue_lookback < 0:
-        shown = config.max_queue_lookback
-        yield Fault("max_queue_lookback", f"{shown} is negative; write 0 (no limit) or more")
-    if config.max_queue_lookback > _INT32_MAX:
-        yield Fault("max_queue_lookback", f"is above {_INT32_MAX}; write less, or 0 (no limit)")
+    resources = [resource.name for resource in config.resources]
+    classes = [each.name for each in config.priority_classes]
+    pools = [pool.name for pool in config.pools]
+    yield from _resource_faults(config.resources)
+    yield from node_type_faults(config.node_types, resources)
+    yield from class_faults(config.priority_classes, config.node_types, pools, resources)
+    if classes and config.default_priority_class not in classes:
+        sentence = f"unknown class {config.default_priority_class!r}"
+        near = did_you_mean(config.default_priority_class, classes)
+        yield Fault("default_priority_class", f"{sentence}; {near}")
+    yield from pool_faults(config.pools, config.resources)
+    yield from multiplier_faults("fairness_resources", config.fairness_resources, resources)
+    yield from name_faults("queues", (queue.name for queue in config.queues))
+    for i, queue in enumerate(config.queues):
+        yield from _limit_faults(f"queues[{i}]", queue, classes, pools, resources)
+    yield from share_faults("protected_fraction", config.protected_fraction)
+    yield from fraction_faults(
+        "max_fraction_to_schedule", config.max_fraction_to_schedule, resources
+    )
+    yield from rate_faults("", "", config.rate, config.burst)
+    yield from rate_faults("", "queue_", config.queue_rate, config.queue_burst)
+    if config.rate_scope not in _RATE_SCOPES:
+        sentence = f"{config.rate_scope!r} is not one of them"
+        yield Fault("rate_scope", f"{sentence}; {did_you_mean(config.rate_scope, _RATE_SCOPES)}")
+    for name in _COUNTS:
+        yield from count_faults(name, getattr(config, name))
     if config.lease_duration is not None and config.lease_duration <= 0:
         sentence = "a lease must last; write a duration above 0, or leave it out for no end"
         yield Fault("lease_duration", sentence)
     yield from _reschedule_faults(config.reschedule)
 
 
-def _name_faults(path: str, names: Iterable[str]) -> Iterator[Fault]:
-    """Names that are empty or there twice."""
-    for i, name in enumerate(given := list(names)):
-        if not name:
-            yield Fault(f"{path}[{i}].name", "is empty; write a name")
-        if name in given[:i]:
-            sentence = f"{name!r} is there twice; keep one"
-            yield Fault(f"{path}[{i}].name", sentence)
-
-
-def _resource_faults(config: SchedulingConfig) -> Iterator[Fault]:
-    if not config.resources:
+def _resource_faults(resources: Sequence[Resource]) -> Iterator[Fault]:
+    if not resources:
         yield Fault("resources", "none is left; write at least one")
-    yield from _name_faults("resources", (each.name for each in config.resources))
-    for i, resource in enumerate(config.resources):
+    elif all(resource.floating for resource in resources):
+        yield Fault("resources", "no node would have any; leave one that is not floating")
+    yield from name_faults("resources", (each.name for each in resources))
+    for i, resource in enumerate(resources):
         path = f"resources[{i}].unit"
         try:
             if parse_quantity(resource.unit) <= 0:
@@ -237,36 +304,32 @@ def _resource_faults(config: SchedulingConfig) -> Iterator[Fault]:
             yield Fault(path, str(bad))
 
 
-def _class_faults(config: SchedulingConfig) -> Iterator[Fault]:
-    if not config.priority_classes:
-        yield Fault("priority_classes", "none is left; write at least one")
-    names = [each.name for each in config.priority_classes]
-    yield from _name_faults("priority_classes", names)
-    for i, each in enumerate(config.priority_classes):
-        if not 0 <= each.priority <= _INT32_MAX:
-            sentence = f"{each.priority} is out of range; write 0 to {_INT32_MAX}"
-            yield Fault(f"priority_classes[{i}].priority", sentence)
-    if names and config.default_priority_class not in names:
-        sentence = f"unknown class {config.default_priority_class!r}"
-        near = did_you_mean(config.default_priority_class, names)
-        yield Fault("default_priority_class", f"{sentence}; {near}")
-
-
-def _multiplier_faults(
-    path: str, multipliers: Mapping[str, float], known: list[str]
+def _limit_faults(
+    path: str,
+    queue: Queue,
+    classes: Sequence[str],
+    pools: Sequence[str],
+    resources: Sequence[str],
 ) -> Iterator[Fault]:
-    for name, multiplier in multipliers.items():
-        if name not in known:
-            yield Fault(f"{path}.{name}", f"unknown resource; {did_you_mean(name, known)}")
-        if not (math.isfinite(multiplier) and multiplier >= 0):
-            sentence = f"{multiplier} is no multiplier; write a finite number from 0"
-            yield Fault(f"{path}.{name}", sentence)
-    if multipliers and not any(multipliers.values()):
-        yield Fault(path, "nothing would count; give one resource a multiplier above 0")
+    """What the limits of *queue* name and is not there."""
+    limits = queue.max_fraction_by_class
+    own = key_path(path, "max_fraction_by_class")
+    yield from fraction_table_faults(own, "class", limits, classes, resources)
+    own = key_path(path, "max_fraction_by_class_by_pool")
+    for name, by_pool in queue.max_fraction_by_class_by_pool.items():
+        at = key_path(own, name)
+        if name not in classes:
+            yield Fault(at, f"unknown class; {did_you_mean(name, classes)}")
+        yield from fraction_table_faults(at, "pool", by_pool, pools, resources)
 
 
-def _queue_faults(written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    return queue_faults(written["name"], written.get("weight", 1.0))
+def _queue_faults(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    return queue_faults(
+        written["name"],
+        written.get("weight", 1.0),
+        written.get("max_fraction_by_class", {}),
+        written.get("max_fraction_by_class_by_pool", {}),
+    )
 
 
 def _reschedule_faults(blocks: Mapping[str, RescheduleBlock]) -> Iterator[Fault]:

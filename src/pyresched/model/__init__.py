@@ -3,6 +3,13 @@
 from pyresched._core import Gang, Job, JobState, Outcome, Requirements, ResourceVector, Run
 from pyresched.model.avoid import AvoidRank, avoided_nodes
 from pyresched.model.changes import Changes, Event, EventKind, RowKey
+from pyresched.model.classes import (
+    AwayEntry,
+    AwayNodeType,
+    PriorityClass,
+    ResourceCondition,
+    WellKnownNodeType,
+)
 from pyresched.model.constraints import Constraint, Operator, Preference, Spread
 from pyresched.model.drafts import Draft
 from pyresched.model.durations import format_duration, parse_duration
@@ -19,7 +26,7 @@ from pyresched.model.ids import (
 )
 from pyresched.model.nodes import Intake, Node, Taint, TaintEffect, Toleration
 from pyresched.model.placements import METHODS, Method, Placement, Placements
-from pyresched.model.queues import PriorityClass, Queue
+from pyresched.model.queues import Queue
 from pyresched.model.readers import JobReader
 from pyresched.model.reasons import Ends, Exclusion, ReasonCode, UnschedulableReason
 from pyresched.model.resources import Resource, ResourceSpec, Rounding, parse_quantity
@@ -50,6 +57,8 @@ __all__ = [
     "NANOS",
     "NEXT",
     "AvoidRank",
+    "AwayEntry",
+    "AwayNodeType",
     "Changes",
     "Constraint",
     "Draft",
@@ -93,6 +102,7 @@ __all__ = [
     "ReschedulePolicy",
     "RescheduleTracker",
     "Resource",
+    "ResourceCondition",
     "ResourceSpec",
     "ResourceVector",
     "RoundResult",
@@ -108,6 +118,7 @@ __all__ = [
     "UnschedulableReason",
     "Verdict",
     "VerdictReason",
+    "WellKnownNodeType",
     "avoided_nodes",
     "format_duration",
     "next_state",

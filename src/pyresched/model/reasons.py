@@ -1,5 +1,6 @@
 """Why something was not placed: a type with a code; its sentence is made at the edge."""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
@@ -48,6 +49,37 @@ class ReasonCode(Enum):
     NO_NODES = "no_nodes"  # its pool has none
     TOO_CROWDED = "too_crowded"  # others of its scope hold the hosts or values that would do
     PAST_LOOKBACK = "past_lookback"
+    # Limits on what a round starts anew:
+    ROUND_LIMIT = "round_limit"  # this round has given out the part of the pool that it may
+    RATE_LIMIT = "rate_limit"  # no job may start now, of whatever queue
+    GANG_EXCEEDS_BURST = "gang_exceeds_burst"  # more members than may ever start at once
+    GANG_RATE_LIMIT = "gang_rate_limit"  # more members than may start now
+    QUEUE_RATE_LIMIT = "queue_rate_limit"  # no job of its queue may start now
+    GANG_EXCEEDS_QUEUE_BURST = "gang_exceeds_queue_burst"
+    GANG_QUEUE_RATE_LIMIT = "gang_queue_rate_limit"
+    ROUND_BUDGET = "round_budget"  # as many were tried as a round may try
+    QUEUE_BUDGET = "queue_budget"  # the same of its queue
+    CLASS_LIMIT = "class_limit"  # its queue would hold too much in its class
+    FLOATING_RESOURCES = "floating_resources"  # its pool has too little of one left, or none
+
+    @property
+    def ends(self) -> Ends:
+        """How far a refusal for this reason reaches."""
+        return _ENDS.get(self, Ends.GANG)
+
+
+_ENDS: Final[Mapping[ReasonCode, Ends]] = {
+    ReasonCode.PAST_LOOKBACK: Ends.QUEUE,
+    ReasonCode.QUEUE_CORDONED: Ends.QUEUE,
+    ReasonCode.UNKNOWN_QUEUE: Ends.QUEUE,
+    ReasonCode.INVALID_WEIGHT: Ends.QUEUE,
+    ReasonCode.QUEUE_RATE_LIMIT: Ends.QUEUE,
+    ReasonCode.QUEUE_BUDGET: Ends.QUEUE,
+    ReasonCode.NO_NODES: Ends.ROUND,
+    ReasonCode.ROUND_LIMIT: Ends.ROUND,
+    ReasonCode.RATE_LIMIT: Ends.ROUND,
+    ReasonCode.ROUND_BUDGET: Ends.ROUND,
+}
 
 
 class UnschedulableReason(Struct, frozen=True):
@@ -55,7 +87,9 @@ class UnschedulableReason(Struct, frozen=True):
 
     Of `resource` it wanted `wanted` and the best node had `had`, in steps of the resource; for
     a gang, `resource` is "" and the two count members; for the look-back they count jobs.
-    `subject` is a taint (`key=value:effect`), a label or a condition as text; `expected` and
+    Of a limit, `wanted` is what the candidate comes to (members, tries, or the amount of
+    `resource` with what is there already) and `had` what is allowed.
+    `subject` is a taint (`key=value:effect`), a label, a class or a condition as text; `expected` and
     `found` are the values of a label; where many values were found, `had` counts them.
     """
 
@@ -112,6 +146,35 @@ _SENTENCES: Final = {
     ReasonCode.HOST_TAKEN: "distinct hosts: a job of the same scope is there",
     ReasonCode.PROPERTY_TAKEN: (
         "distinct {reason.subject}: its value has the {reason.wanted} jobs of the scope it may have"
+    ),
+    ReasonCode.ROUND_LIMIT: (
+        "round limit: {reason.resource}: {reason.wanted} given out, a round stops above {reason.had}"
+    ),
+    ReasonCode.RATE_LIMIT: "rate limit: no more jobs may start now",
+    ReasonCode.GANG_EXCEEDS_BURST: (
+        "gang exceeds burst: {reason.wanted} members, at most {reason.had} may ever start at once"
+    ),
+    ReasonCode.GANG_RATE_LIMIT: (
+        "gang rate limit: {reason.wanted} members, {reason.had} may start now"
+    ),
+    ReasonCode.QUEUE_RATE_LIMIT: "queue rate limit: no more jobs of the queue may start now",
+    ReasonCode.GANG_EXCEEDS_QUEUE_BURST: (
+        "gang exceeds queue burst: {reason.wanted} members, at most {reason.had} of the queue "
+        "may ever start at once"
+    ),
+    ReasonCode.GANG_QUEUE_RATE_LIMIT: (
+        "gang queue rate limit: {reason.wanted} members, {reason.had} of the queue may start now"
+    ),
+    ReasonCode.ROUND_BUDGET: "round budget: the {reason.had} candidates that a round tries are tried",
+    ReasonCode.QUEUE_BUDGET: (
+        "queue budget: the {reason.had} candidates of a queue that a round tries are tried"
+    ),
+    ReasonCode.CLASS_LIMIT: (
+        "class limit: {reason.resource}: the queue would hold {reason.wanted} in class "
+        "{reason.subject!r}, may hold {reason.had}"
+    ),
+    ReasonCode.FLOATING_RESOURCES: (
+        "floating resources: {reason.resource}: wanted {reason.wanted}, the pool has {reason.had} left"
     ),
 }
 

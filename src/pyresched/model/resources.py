@@ -60,10 +60,15 @@ class Rounding(Enum):
 
 
 class Resource(Struct, frozen=True):
-    """One resource: `unit` is the quantity that one step of its integer amount stands for."""
+    """One resource: `unit` is the quantity that one step of its integer amount stands for.
+
+    A *floating* one (licences, say) belongs to pools, not to nodes: it counts in shares and
+    limits, and no node has it.
+    """
 
     name: str
     unit: str = "1"
+    floating: bool = False
 
 
 class ResourceSpec(Struct, frozen=True):

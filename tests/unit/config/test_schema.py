@@ -52,6 +52,106 @@ def test_nothing_written_is_the_default() -> None:
     assert config_from({}) == SchedulingConfig()
 
 
+SPARE = {"name": "default", "priority": 5, "preemptible": True}
+GPU_TYPE = {"name": "gpu", "taints": [{"key": "gpu"}]}
+LICENCES = {"resources": [{"name": "cpu"}, {"name": "licence", "floating": True}]}
+
+
+def away(entry: dict[str, object], **more: object) -> dict[str, object]:
+    """A configuration whose one class has an *entry*."""
+    classes = [SPARE | {"away": [{"priority": 1, "node_type": "gpu"} | entry]} | more]
+    return {"node_types": [GPU_TYPE], "priority_classes": classes}
+
+
+def when(**condition: object) -> dict[str, object]:
+    """An entry with one condition."""
+    written = {"resource": "cpu", "operator": ">", "value": 1} | condition
+    return away({"node_types": [{"name": "gpu", "when": [written]}]})
+
+
+def pool(**keys: object) -> dict[str, object]:
+    """A configuration of one pool with *keys*."""
+    return {"pools": [{"name": "a"} | keys]}
+
+
+def queue(**keys: object) -> dict[str, object]:
+    """A configuration of one queue with *keys*."""
+    return {"queues": [{"name": "q"} | keys]}
+
+
+CLASS = "priority_classes[0]"
+CONDITION = f"{CLASS}.away[0].node_types[0].when[0]"
+LIMITS: list[tuple[dict[str, object], str, str]] = [
+    ({"rate": 0, "burst": 1}, "rate", "a number each second from"),
+    ({"rate": -1, "burst": 1}, "rate", "a number each second from"),
+    ({"rate": 1e-10, "burst": 1}, "rate", "a number each second from"),
+    ({"rate": 1, "burst": 0}, "burst", "nothing could ever start; write 1 to"),
+    ({"rate": 1}, "burst", "missing beside rate"),
+    ({"queue_burst": 1}, "queue_rate", "missing beside queue_burst"),
+    ({"rate_scope": "pools"}, "rate_scope", "did you mean 'pool'?"),
+    ({"max_tries_per_round": -1}, "max_tries_per_round", "0 (no limit) or more"),
+    ({"max_tries_per_queue": 2**31}, "max_tries_per_queue", "write less"),
+    ({"max_unacknowledged_runs": -1}, "max_unacknowledged_runs", "0 (no limit) or more"),
+    ({"max_fraction_to_schedule": {"cpu": -0.5}}, "max_fraction_to_schedule.cpu", "from 0"),
+    ({"max_fraction_to_schedule": {"cpus": 1}}, "max_fraction_to_schedule.cpus", "mean 'cpu'?"),
+    (pool(max_fraction_to_schedule={"gp": 1}), "pools[0].max_fraction_to_schedule.gp", "known"),
+    (pool(protected_fraction=-1), "pools[0].protected_fraction", "from 0"),
+    (pool(short_job_penalty_cutoff="0s"), "pools[0].short_job_penalty_cutoff", "above 0"),
+    (pool(preemption_rate=1), "pools[0].preemption_burst", "missing beside preemption_rate"),
+    (pool(queue_weights={"q": 0}), "pools[0].queue_weights.q", "above 0"),
+    (pool(away_pools=["a"]), "pools[0].away_pools[0]", "is the pool itself"),
+    (pool(away_pools=["b"]), "pools[0].away_pools[0]", "unknown pool 'b'"),
+    (
+        {"pools": [{"name": "a", "away_pools": ["b", "b"]}, {"name": "b"}]},
+        "pools[0].away_pools[1]",
+        "keep one",
+    ),
+    (pool(floating={"cpu": 1}), "pools[0].floating.cpu", "make it floating under resources"),
+    (LICENCES | pool(floating={"licences": 1}), "pools[0].floating.licences", "'licence'?"),
+    (LICENCES | pool(floating={"licence": "x"}), "pools[0].floating.licence", "a quantity"),
+    (LICENCES | pool(floating={"licence": -1}), "pools[0].floating.licence", "0 or more"),
+    ({"resources": [{"name": "x", "floating": True}]}, "resources", "one that is not floating"),
+    (pool(place_home=False, place_away=False), "pools[0].place_home", "leave it or place_away on"),
+    ({"node_types": [{"name": "gpu"}]}, "node_types[0].taints", "write the taints"),
+    ({"node_types": [GPU_TYPE, GPU_TYPE]}, "node_types[1].name", "keep one"),
+    (away({}, preemptible=False), f"{CLASS}.away", "make the class preemptible"),
+    (away({"priority": 5}), f"{CLASS}.away[0].priority", "write 0 to 4"),
+    (away({"priority": -1}), f"{CLASS}.away[0].priority", "write 0 to 4"),
+    (away({"priority": 0}, priority=0), f"{CLASS}.away[0].priority", "raise the class's"),
+    (away({"node_type": "gup"}), f"{CLASS}.away[0].node_type", "did you mean 'gpu'?"),
+    (away({"node_type": ""}), f"{CLASS}.away[0]", "leads nowhere"),
+    (when(resource="cpus"), f"{CONDITION}.resource", "did you mean 'cpu'?"),
+    (when(operator=">="), f"{CONDITION}.operator", "did you mean '>'?"),
+    (when(value="1Gb"), f"{CONDITION}.value", "a quantity"),
+    (when(value=-1), f"{CONDITION}.value", "0 or more"),
+    (
+        {"priority_classes": [SPARE | {"max_fraction_per_queue": {"cpu": -1}}]},
+        f"{CLASS}.max_fraction_per_queue.cpu",
+        "from 0",
+    ),
+    (
+        {"priority_classes": [SPARE | {"max_fraction_per_queue_by_pool": {"b": {"cpu": 1}}}]},
+        f"{CLASS}.max_fraction_per_queue_by_pool.b",
+        "unknown pool",
+    ),
+    (
+        queue(max_fraction_by_class={"default": {"cpu": -1}}),
+        "queues[0].max_fraction_by_class.default.cpu",
+        "from 0",
+    ),
+    (
+        queue(max_fraction_by_class={"defualt": {"cpu": 1}}),
+        "queues[0].max_fraction_by_class.defualt",
+        "unknown class; did you mean 'default'?",
+    ),
+    (
+        queue(max_fraction_by_class_by_pool={"default": {"b": {"cpu": 1}}}),
+        "queues[0].max_fraction_by_class_by_pool.default.b",
+        "unknown pool; known: default",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("written", "key", "right"),
     [
@@ -112,6 +212,7 @@ def test_nothing_written_is_the_default() -> None:
             "pools[0].fairness_resources.gpu",
             "did you mean 'cpu'?",
         ),
+        *LIMITS,
         ({"reschedule": {"bach": {}}}, "reschedule.bach", "did you mean 'batch'?"),
         ({"reschedule": {"system": {}}}, "reschedule.system", "leave it out"),
         ({"reschedule": {"batch": {"delay": "-3s"}}}, "reschedule.batch.delay", "0 or more"),
