@@ -1,4 +1,4 @@
-"""What the indices and both dbs must reach, beside their rivals: measures, prints, judges.
+"""What the indices, both dbs and fairness must reach, beside their rivals: measures, prints, judges.
 
     python benchmarks/gates.py                   a million ids and jobs; half an hour
     python benchmarks/gates.py --quick           what CI runs: smaller, within four minutes
@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from measures.cluster import Mismatch
+from measures.costs import Costs
 from measures.holding import Gangs, Holding
 from measures.idmaps import IdMaps
 from measures.jobdbs import GangDbs, JobDbs, JobLoads
@@ -60,6 +61,7 @@ class Scale:
     held_nodes: int  # with 32 jobs on each
     gang_nodes: int  # with 32 cores
     full_nodes: tuple[int, ...]  # nearly
+    queues: tuple[int, ...] = (10, 100, 1_000)
     repetitions: int = REPETITIONS
 
 
@@ -236,7 +238,11 @@ WIDE = (
     _small(kind="memory a job, no runs yet", gate=450, goal=200, at=None),
     _small(kind="memory a job, one run and a tracker", gate=900, goal=400, at=None),
 )
-GATES = (*INDEX_GATES, *JOB_GATES, *NODE_GATES, *WIDE)
+COST_GATES = tuple(
+    Gate(kind="costs of all queues", rival="numpy", gate=gate, goal=goal, at=queues)
+    for queues, gate, goal in ((10, 2.5, 3.5), (100, 5, 8), (1_000, 10, 18))
+)
+GATES = (*INDEX_GATES, *JOB_GATES, *NODE_GATES, *COST_GATES, *WIDE)
 
 
 def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
@@ -260,6 +266,8 @@ def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
     yield partial(PlacingElsewhere, scale.nodes, scale.placed, many=scale.many_nodes)
     yield partial(Holding, scale.held_nodes)
     yield partial(Gangs, scale.gang_nodes, full=scale.full_nodes, alike=scale.nodes)
+    for queues in scale.queues:
+        yield partial(Costs, queues)
 
 
 def measured(

@@ -16,6 +16,9 @@ cdef extern from "bits.h" nogil:
                                     uint32_t wanted) noexcept
     # The 128 bits of 26 characters if they are a ULID as it is written (upper case); 0 if not.
     bint ulid "bits_ulid"(const uint8_t *text, uint64_t *high, uint64_t *low) noexcept
+    # The largest amount / total * factor, none below 0; no total is 0.
+    double dominant "bits_dominant"(const int64_t *amounts, const double *totals,
+                                    const double *factors, Py_ssize_t count) noexcept
 
 
 cdef inline int64_t whole(object value) except? -1:

@@ -6,16 +6,26 @@ round. Amounts are int64, costs and shares are doubles; nothing here depends on 
 """
 
 cimport cython
-from cpython.buffer cimport PyObject_CheckBuffer
+from cpython.buffer cimport (
+    Py_buffer,
+    PyBUF_WRITABLE,
+    PyBuffer_Release,
+    PyObject_CheckBuffer,
+    PyObject_GetBuffer,
+)
+from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, isfinite, isnan
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
+from pyresched._core.bits cimport dominant
 from pyresched._core.resources cimport ResourceVector
 
 from array import array
 
 from pyresched.errors import InputError
+
+cdef object ONE = array("d", [0.0])
 
 
 cdef double checked_weight(object weight) except -1.0:
@@ -41,33 +51,42 @@ cdef class DominantResourceFairness:
         if len(factors) != total.width:
             raise InputError(f"{len(factors)} multipliers for {total.width} resources")
         self.width = total.width
-        self.total = <int64_t *> malloc(max(self.width, 1) * sizeof(int64_t))
-        self.multiplier = <double *> malloc(max(self.width, 1) * sizeof(double))
-        if self.total == NULL or self.multiplier == NULL:
+        self.total = <double *> malloc(max(2 * self.width, 1) * sizeof(double))
+        if self.total == NULL:
             raise MemoryError
+        self.multiplier = self.total + self.width
         for i in range(self.width):
-            self.total[i] = total.amounts[i]
+            self.total[i] = <double> total.amounts[i]
             self.multiplier[i] = factors[i]
-            if self.total[i] < 0:
-                raise InputError(f"total {self.total[i]} of resource {i}; write 0 or more")
+            if total.amounts[i] < 0:
+                raise InputError(f"total {total.amounts[i]} of resource {i}; write 0 or more")
             if not (isfinite(self.multiplier[i]) and self.multiplier[i] >= 0.0):
                 raise InputError(
                     f"multiplier {factors[i]!r} of resource {i}; write a finite number from 0"
                 )
+            if total.amounts[i] == 0:  # of what there is none, any amount is a share of 0
+                self.total[i] = 1.0
+                self.multiplier[i] = 0.0
 
     def __dealloc__(self):
         free(self.total)
-        free(self.multiplier)
 
     cdef double cost(self, const int64_t *allocation) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef double share, most = 0.0
-        for i in range(self.width):
-            if self.total[i] > 0:
-                share = <double> allocation[i] / <double> self.total[i] * self.multiplier[i]
-                if share > most:
-                    most = share
-        return most
+        return dominant(allocation, self.total, self.multiplier, self.width)
+
+    cdef void _costs(
+        self, const int64_t *rows, const double *weights, double *costs, Py_ssize_t count
+    ) noexcept nogil:
+        """The cost of each row, over its weight if there are weights."""
+        cdef Py_ssize_t i, width = self.width
+        cdef const double *total = self.total
+        cdef const double *multiplier = self.multiplier
+        if weights == NULL:
+            for i in range(count):
+                costs[i] = dominant(rows + i * width, total, multiplier, width)
+        else:
+            for i in range(count):
+                costs[i] = dominant(rows + i * width, total, multiplier, width) / weights[i]
 
     cdef int _check(self, Py_ssize_t width) except -1:
         if width != self.width:
@@ -122,29 +141,28 @@ cdef class DominantResourceFairness:
     cdef object _rows(self, object allocations, object weights):
         cdef const int64_t[:, ::1] rows = allocations
         cdef const double[::1] factors = None
+        cdef const double *divisors = NULL
         cdef Py_ssize_t i, count = rows.shape[0]
-        cdef double[::1] out
+        cdef Py_buffer out
+        cdef object costs = ONE * count
         self._check(rows.shape[1])
-        costs = array("d", bytes(8 * count))
-        if count == 0:
-            return costs
-        out = costs
         if weights is not None:
             if not PyObject_CheckBuffer(weights):
                 weights = array("d", weights)
             factors = weights
             if factors.shape[0] != count:
                 raise InputError(f"{factors.shape[0]} weights for {count} allocations")
+            if count:
+                divisors = &factors[0]
             for i in range(count):
-                if not (isfinite(factors[i]) and factors[i] > 0.0):
-                    raise InputError(f"weight {factors[i]!r}; write a finite number above 0")
-        if self.width == 0:
+                if not 0.0 < divisors[i] <= DBL_MAX:
+                    raise InputError(f"weight {divisors[i]!r}; write a finite number above 0")
+        if self.width == 0 or count == 0:
             return costs
+        PyObject_GetBuffer(costs, &out, PyBUF_WRITABLE)
         with nogil:
-            for i in range(count):
-                out[i] = self.cost(&rows[i, 0])
-                if weights is not None:
-                    out[i] /= factors[i]
+            self._costs(&rows[0, 0], divisors, <double *> out.buf, count)
+        PyBuffer_Release(&out)
         return costs
 
 

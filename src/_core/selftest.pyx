@@ -83,6 +83,10 @@ def test_saturating_arithmetic_is_exact_or_at_the_nearer_end():
 cdef extern from "bits.h" nogil:
     uint32_t bits_matches_portable(const uint32_t *words, uint32_t count, uint32_t wanted)
     uint32_t bits_matches_sse2(const uint32_t *words, uint32_t count, uint32_t wanted)
+    double bits_dominant_portable(const int64_t *amounts, const double *totals,
+                                  const double *factors, Py_ssize_t count)
+    double bits_dominant_sse2(const int64_t *amounts, const double *totals,
+                              const double *factors, Py_ssize_t count)
     int bits_ulid_portable(const uint8_t *text, uint64_t *high, uint64_t *low)
     int bits_ulid_sse2(const uint8_t *text, uint64_t *high, uint64_t *low)
     int bits_ulid_fastest "bits_ulid"(const uint8_t *text, uint64_t *high, uint64_t *low)
@@ -101,6 +105,25 @@ def test_both_searches_of_a_leaf_find_the_same():
             found = bits_matches_portable(words, count, wanted)
             assert found == sum([2**int(at) for at in range(count) if words[at] == wanted])
             assert bits_matches_sse2(words, count, wanted) == found
+
+
+def test_both_ways_to_the_dominant_share_agree():
+    """Bit for bit, from no resource to nine: large and small amounts, negative ones, equal ones."""
+    cdef int64_t amounts[9]
+    cdef double totals[9]
+    cdef double factors[9]
+    cdef Py_ssize_t count, i
+    draw = random.Random(3)
+    for count in range(10):
+        for _ in range(200):
+            for i in range(9):
+                amounts[i] = draw.choice((0, 1, -1, 3, 7, 2**63 - 1, -2**63, draw.getrandbits(40)))
+                totals[i] = draw.choice((1.0, 3.0, 7.0, 2.0**63, float(draw.getrandbits(41) + 1)))
+                factors[i] = draw.choice((0.0, 1.0, 0.3, 1e6))
+            expected = max([0.0] + [float(amounts[i]) / totals[i] * factors[i]
+                                    for i in range(count)])
+            assert bits_dominant_portable(amounts, totals, factors, count) == expected
+            assert bits_dominant_sse2(amounts, totals, factors, count) == expected
 
 
 def test_all_readers_of_ulids_read_the_same():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyresched.fairness import DominantResourceFairness, shares
+from pyresched.fairness import DominantResourceFairness, shares, theoretical_share
 from pyresched.model import ResourceVector
 
 demands = st.one_of(
@@ -54,6 +54,30 @@ def test_shares_are_the_water_level(given_queues):
     for i, share in enumerate(found.uncapped):
         endless = [math.inf if k == i else d for k, d in enumerate(given_demands)]
         assert share == pytest.approx(poured(given_weights, endless)[i], abs=1e-9)
+
+
+@given(queues, weights)
+def test_a_newcomer_gets_what_it_could_count_on(given_queues, weight):
+    """The theoretical share is that of one queue more whose demand has no end."""
+    given_weights, given_demands = zip(*given_queues, strict=True)
+    exact = poured([*given_weights, weight], [*given_demands, math.inf])[-1]
+    found = theoretical_share(given_weights, given_demands, weight=weight)
+    assert found == pytest.approx(exact, abs=1e-9)
+
+
+@given(queues)
+def test_the_loop_of_the_reference_is_near_the_water_level(given_queues):
+    """Adjusted shares miss at most the hundredth that it hands to nobody; no figure is NaN."""
+    given_weights, given_demands = zip(*given_queues, strict=True)
+    exact = shares(given_weights, given_demands)
+    loop = shares(given_weights, given_demands, "armada")
+    assert loop.fair == exact.fair
+    handed_out = math.fsum(loop.adjusted)
+    assert handed_out <= math.fsum(exact.adjusted) + 1e-9
+    for found, right, demand in zip(loop.adjusted, exact.adjusted, given_demands, strict=True):
+        assert found <= demand
+        assert found <= right + 1e-9
+    assert not any(map(math.isnan, loop.uncapped))
 
 
 @given(queues)
