@@ -97,21 +97,26 @@ class QueueCounts(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class QueueShare(Struct, frozen=True, kw_only=True, gc=False):
-    """Where a queue stood in a round. All figures are shares of the pool.
+    """Where a queue stood in a round. All figures but the weights are shares of the pool.
 
-    `actual_share` is the dominant share of what its runs held when the round began,
-    `resulting_share` that after the round; `demand_share` that of all it runs and asks for.
-    `fair_share` is its weight over that of all queues of the round, `adjusted_share` what it
-    gets when unused share is passed on, `uncapped_share` the same if it asked for everything.
-    It loses no run while it holds `protected_share` or less.
+    `raw_weight` is its weight before the pool's override. `actual_share` is the dominant share
+    of what its runs held when the round began, `resulting_share` that after the round;
+    `demand_share` that of all it runs and asks for, `constrained_demand_share` the same with each
+    class cut to its limit, `penalty_share` that of runs which ended too soon and still count for
+    its turn. `fair_share` is its weight over that of all queues of the round, `adjusted_share`
+    what it gets when unused share is passed on, `uncapped_share` the same if it asked for
+    everything. It loses no run while it holds `protected_share` or less. None is ever NaN.
     """
 
     queue: QueueName
     weight: float
+    raw_weight: float
     fair_share: float
     adjusted_share: float
     uncapped_share: float
     demand_share: float
+    constrained_demand_share: float
+    penalty_share: float
     actual_share: float
     protected_share: float
     resulting_share: float
@@ -148,6 +153,12 @@ class RoundResult:
     def shares(self) -> tuple[QueueShare, ...]:
         """The queues that took part, by name. Worked out when first asked for."""
         return self.count_shares()
+
+    @property
+    def fairness_error(self) -> float:
+        """How much of the pool queues miss of their adjusted shares after the round."""
+        missing = (each.adjusted_share - each.resulting_share for each in self.shares)
+        return sum((each for each in missing if each > 0), 0.0)
 
     def __bool__(self) -> bool:
         """Whether anything changes."""
@@ -195,6 +206,7 @@ class RoundResult:
             "refused": {job_id: reason.to_dict() for job_id, reason in self.refused.items()},
             "queues": [_plain(each) for each in self.queues],
             "shares": [_plain(each) for each in self.shares],
+            "fairness_error": self.fairness_error,
         }
 
 

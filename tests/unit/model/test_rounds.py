@@ -1,6 +1,8 @@
 import json
 import pickle
 
+from msgspec import structs
+
 from pyresched.model import (
     Move,
     Placement,
@@ -17,10 +19,13 @@ from pyresched.model import (
 SHARE = QueueShare(
     queue="a",
     weight=1.0,
+    raw_weight=2.0,
     fair_share=0.5,
     adjusted_share=0.5,
     uncapped_share=0.5,
     demand_share=0.75,
+    constrained_demand_share=0.625,
+    penalty_share=0.125,
     actual_share=0.25,
     protected_share=0.5,
     resulting_share=0.5,
@@ -62,6 +67,7 @@ def test_a_result_is_plain_values_in_a_fixed_order():
         "refused",
         "queues",
         "shares",
+        "fairness_error",
     ]
     assert plain["preempted"][0]["reason"] == "fair_share"
     assert plain["moved"][0] == {
@@ -91,6 +97,15 @@ def test_shares_are_worked_out_once_and_only_when_asked_for():
     assert not calls
     assert done.shares == done.shares == (SHARE,)
     assert calls == [1]
+
+
+def test_the_fairness_error_is_what_queues_miss_after_the_round():
+    """What one has above its adjusted share makes up for nothing."""
+    below = structs.replace(SHARE, adjusted_share=0.5, resulting_share=0.125)
+    above = structs.replace(SHARE, queue="b", adjusted_share=0.25, resulting_share=0.875)
+    assert result(count_shares=lambda: (below, above, below)).fairness_error == 0.75
+    assert result(count_shares=lambda: (above,)).to_dict()["fairness_error"] == 0.0
+    assert result().fairness_error == 0.0
 
 
 def test_results_are_equal_by_what_they_decide():
