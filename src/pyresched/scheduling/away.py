@@ -69,23 +69,18 @@ def _all_hold(
 
 
 def _tolerant(requirements: Requirements, taints: Sequence[Taint]) -> Requirements:
-    """*requirements* with a toleration more for each of *taints* that has none yet."""
-    tolerations = list(requirements.tolerations)
-    for taint in taints:
-        any_value = taint.value == _ANY_VALUE
-        added = Toleration(
-            key=taint.key,
-            value="" if any_value else taint.value,
-            effect=taint.effect,
-            exists=any_value,
-        )
-        if added not in tolerations:
-            tolerations.append(added)
+    """*requirements* that tolerate *taints* too."""
+    added = [
+        Toleration(taint.key, effect=taint.effect, exists=True)
+        if taint.value == _ANY_VALUE
+        else Toleration(taint.key, taint.value, taint.effect)
+        for taint in taints
+    ]
     return Requirements(
         requirements.resources,
         requirements.priority_class,
         selector=requirements.selector,
-        tolerations=tuple(tolerations),
+        tolerations=(*requirements.tolerations, *added),
         constraints=requirements.constraints,
         affinity=requirements.affinity,
         preferences=requirements.preferences,

@@ -1,14 +1,40 @@
-"""What a round hands to the next one over the same pool."""
+"""What a round hands to the next one, over the same pool or over all of them.
 
-from msgspec import Struct
+Values only: a saved state and the same arguments give the same round again.
+"""
 
-__all__ = ["RoundState"]
+from msgspec import Struct, structs
+
+from pyresched.config import SchedulingConfig
+from pyresched.model import QueueName
+from pyresched.scheduling.buckets import Bucket
+
+__all__ = ["RateState", "RoundState", "handed_on"]
+
+
+class RateState(Struct, frozen=True, kw_only=True):
+    """The buckets of the rates of all queues together and of each: what pools may share.
+
+    A bucket that is full is not there. `queues` is in the order of the names.
+    """
+
+    all: Bucket | None = None
+    queues: dict[QueueName, Bucket] = {}
 
 
 class RoundState(Struct, frozen=True, kw_only=True):
     """Carried from round to round, in and out; `RoundState()` starts a pool.
 
-    This version of the round keeps nothing. Whatever must outlive a round (tokens of rate
-    limits, penalties) becomes a field here, never an attribute of something else, so that a
-    saved state and the same arguments give the same round again.
+    Whatever must outlive a round (tokens of rates, penalties) is a field here, never an
+    attribute of something else. `preemption` is the bucket of the pool's preemptions.
     """
+
+    rates: RateState = RateState()
+    preemption: Bucket | None = None
+
+
+def handed_on(state: RoundState, before: RoundState | None, config: SchedulingConfig) -> RoundState:
+    """*state* of a pool with what its round shares with the one *before* it, over any pool."""
+    if before is None or config.rate_scope == "pool" or state.rates == before.rates:
+        return state
+    return structs.replace(state, rates=before.rates)
