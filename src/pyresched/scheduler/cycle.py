@@ -34,6 +34,7 @@ from pyresched.scheduler.journal import Journal
 from pyresched.scheduler.sync import Sync
 from pyresched.scheduling import RoundState, run_round
 from pyresched.scheduling.check import SubmitCheck
+from pyresched.scheduling.penalties import ShortRun
 
 __all__ = ["Scheduler", "StepResult"]
 
@@ -42,7 +43,8 @@ class StepResult(Struct, frozen=True, kw_only=True):
     """What a step did.
 
     `results` has the round of each pool that had one; without news since a round that changed
-    nothing, there is none. `next_wake` is when the next job is due or the next lease ends.
+    nothing, there is none. `next_wake` is when the next job is due, the next lease
+    ends or, while jobs are queued, the next short run has paid its time.
     """
 
     results: Mapping[PoolName, RoundResult]
@@ -67,7 +69,8 @@ class Scheduler:
         self._sync = Sync(config, journal)
         self._check = SubmitCheck(self._sync.nodes, config)
         self._states: dict[PoolName, RoundState] = {}
-        self._settled_at: int | None = None  # the serial after which a step found nothing to do
+        # The serial and the penalties with which a step found nothing to do.
+        self._settled: tuple[int, tuple[ShortRun, ...]] | None = None
 
     @property
     def config(self) -> SchedulingConfig:
@@ -219,13 +222,14 @@ class Scheduler:
             )
         # 5. A round for each pool, and leases for what it placed; nothing when nothing is new.
         results: dict[PoolName, RoundResult] = {}
-        if self._settled_at != self._sync.serial:
-            results = self._rounds(now)
+        penalties = self._sync.penalties(now)
+        if self._settled != (self._sync.serial, penalties):
+            results = self._rounds(now, penalties)
             if not any(results.values()):
-                self._settled_at = self._sync.serial
-        return StepResult(results=results, next_wake=self._next_wake())
+                self._settled = (self._sync.serial, penalties)
+        return StepResult(results=results, next_wake=self._next_wake(now))
 
-    def _rounds(self, now: Instant) -> dict[PoolName, RoundResult]:
+    def _rounds(self, now: Instant, penalties: Sequence[ShortRun]) -> dict[PoolName, RoundResult]:
         """Decide pool by pool, each on top of the pools before it, and commit all at once."""
         results: dict[PoolName, RoundResult] = {}
         states = dict(self._states)
@@ -236,7 +240,8 @@ class Scheduler:
             overlay = None
             for pool in self._config.pools:
                 name = pool.name
-                state = states.get(name, RoundState())
+                charged = tuple(each for each in penalties if each.pool == name)
+                state = structs.replace(states.get(name, RoundState()), penalties=charged)
                 results[name], states[name] = run_round(
                     reader, self._sync.nodes, self._sync.queues, name, self._config, state, now
                 )
@@ -251,15 +256,16 @@ class Scheduler:
         self._states = states
         return results
 
-    def _next_wake(self) -> Instant | None:
-        """When the next job is due or the next lease ends."""
+    def _next_wake(self, now: Instant) -> Instant | None:
+        """When the next job is due, the next lease ends, or the next penalty does."""
         snapshot = self._sync.snapshot
         first = next(iter(snapshot.backing_off()), None)
-        due = None if first is None else first.eligible_at
-        if self._config.lease_duration is None:
-            return due
-        end = leasing.next_end(snapshot)
-        return min((each for each in (due, end) if each is not None), default=None)
+        times = [None if first is None else first.eligible_at]
+        if self._config.lease_duration is not None:
+            times.append(leasing.next_end(snapshot))
+        if snapshot.queues():  # whom the end of a penalty might help
+            times += [each.deadline for each in self._sync.penalties(now)[:1]]
+        return min((each for each in times if each is not None), default=None)
 
     def _commit(
         self, changes: Changes, *, expect: Mapping[tuple[str, str], int] | None = None

@@ -7,12 +7,14 @@ ahead. Keeps INV-J3.
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 from typing import Final
 
 from pyresched.config import SchedulingConfig
 from pyresched.jobdb import JobDb, Snapshot
 from pyresched.model import (
     Changes,
+    Instant,
     Job,
     JobId,
     JobState,
@@ -25,6 +27,7 @@ from pyresched.model import (
 )
 from pyresched.nodedb import NodeDb
 from pyresched.scheduler.journal import Journal
+from pyresched.scheduling.penalties import ShortRun, charged, cutoffs, live
 
 __all__ = ["Sync"]
 
@@ -44,6 +47,8 @@ class Sync:
         configured = {queue.name: queue for queue in config.queues}
         self._queues = ChainMap(self._queue_rows, configured)
         self._snapshot = self._db.snapshot()
+        self._cutoffs = cutoffs(config)
+        self._short: dict[JobId, ShortRun] = {}
         rows, self._serial = journal.load()
         self._ingest(rows)
 
@@ -87,6 +92,16 @@ class Sync:
         """The pools of known nodes, lost ones included."""
         return frozenset(self._nodes.pools())
 
+    def penalties(self, now: Instant) -> tuple[ShortRun, ...]:
+        """The short runs of ended jobs that still count at *now*, by deadline and job.
+
+        Those that no longer do are forgotten: ask with times that never go back.
+        """
+        if self._short:
+            still = sorted(live(self._short.values(), now), key=attrgetter("deadline", "job_id"))
+            self._short = {each.job_id: each for each in still}
+        return tuple(self._short.values())
+
     def catch_up(self) -> None:
         """Bring in what was committed since `serial`, by whomever."""
         rows, serial = self._journal.changes_since(self._serial)
@@ -103,6 +118,10 @@ class Sync:
             self._nodes.upsert_many(rows.nodes)
         if not rows.jobs:
             return
+        if self._cutoffs:
+            ended = (job for job in rows.jobs if job.state >= _FIRST_ENDED)
+            short = (charged(job, self._cutoffs) for job in ended)
+            self._short.update((each.job_id, each) for each in short if each is not None)
         gone: list[JobId] = []
         held: Sequence[Job] = rows.jobs
         if not self._journal.keeps_ended:

@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 from pyresched.config import SchedulingConfig
 from pyresched.model import QueueName
 from pyresched.scheduling.buckets import Bucket
+from pyresched.scheduling.penalties import ShortRun
 
 __all__ = ["RateState", "RoundState", "handed_on"]
 
@@ -26,11 +27,14 @@ class RoundState(Struct, frozen=True, kw_only=True):
     """Carried from round to round, in and out; `RoundState()` starts a pool.
 
     Whatever must outlive a round (tokens of rates, penalties) is a field here, never an
-    attribute of something else. `preemption` is the bucket of the pool's preemptions.
+    attribute of something else. `preemption` is the bucket of the pool's preemptions;
+    `penalties` are the short runs in it whose jobs have ended, by deadline and job: the round
+    looks at those that still count, and whoever calls it adds those that come.
     """
 
     rates: RateState = RateState()
     preemption: Bucket | None = None
+    penalties: tuple[ShortRun, ...] = ()
 
 
 def handed_on(state: RoundState, before: RoundState | None, config: SchedulingConfig) -> RoundState:
