@@ -34,7 +34,9 @@ from pyresched.scheduler.journal import Journal
 from pyresched.scheduler.sync import Sync
 from pyresched.scheduling import RoundState, run_round
 from pyresched.scheduling.check import SubmitCheck
+from pyresched.scheduling.limits import look_again
 from pyresched.scheduling.penalties import ShortRun
+from pyresched.scheduling.state import handed_on
 
 __all__ = ["Scheduler", "StepResult"]
 
@@ -43,8 +45,9 @@ class StepResult(Struct, frozen=True, kw_only=True):
     """What a step did.
 
     `results` has the round of each pool that had one; without news since a round that changed
-    nothing, there is none. `next_wake` is when the next job is due, the next lease
-    ends or, while jobs are queued, the next short run has paid its time.
+    nothing, there is none. `next_wake` is when the next job is due, the next lease ends, a limit
+    that held jobs back may let one go or, while jobs are queued, the next short run has paid
+    its time.
     """
 
     results: Mapping[PoolName, RoundResult]
@@ -71,6 +74,7 @@ class Scheduler:
         self._states: dict[PoolName, RoundState] = {}
         # The serial and the penalties with which a step found nothing to do.
         self._settled: tuple[int, tuple[ShortRun, ...]] | None = None
+        self._again_at: Instant | None = None  # when a limit that held jobs back may let go
 
     @property
     def config(self) -> SchedulingConfig:
@@ -197,8 +201,13 @@ class Scheduler:
         return self._commit(fleet.uncordon(node_ids, self._sync.node_rows, now=now))
 
     def put_queues(self, queues: Iterable[Queue], now: Instant) -> Changes:
-        """Make queues, or give them other settings. Raises DuplicateId, InputError."""
+        """Make queues, or give them other settings.
+
+        Raises DuplicateId, InputError, or ConfigError for limits on what is not configured.
+        """
         queues, now = several(queues, Queue, "queues"), instant(now)
+        for queue in queues:
+            self._config.check_queue(queue)
         self._sync.catch_up()
         return self._commit(_queue_changes(queues, self._sync.queue_rows, now=now))
 
@@ -223,7 +232,8 @@ class Scheduler:
         # 5. A round for each pool, and leases for what it placed; nothing when nothing is new.
         results: dict[PoolName, RoundResult] = {}
         penalties = self._sync.penalties(now)
-        if self._settled != (self._sync.serial, penalties):
+        let_go = self._again_at is not None and self._again_at <= now
+        if self._settled != (self._sync.serial, penalties) or let_go:
             results = self._rounds(now, penalties)
             if not any(results.values()):
                 self._settled = (self._sync.serial, penalties)
@@ -234,7 +244,9 @@ class Scheduler:
         results: dict[PoolName, RoundResult] = {}
         states = dict(self._states)
         decided: list[Changes] = []
+        again: list[Instant | None] = []
         last = self._config.pools[-1].name
+        before = states.get(last)
         with ExitStack() as ends:
             reader: Reader = self._sync.snapshot
             overlay = None
@@ -242,9 +254,12 @@ class Scheduler:
                 name = pool.name
                 charged = tuple(each for each in penalties if each.pool == name)
                 state = structs.replace(states.get(name, RoundState()), penalties=charged)
-                results[name], states[name] = run_round(
+                state = handed_on(state, before, self._config)
+                results[name], before = run_round(
                     reader, self._sync.nodes, self._sync.queues, name, self._config, state, now
                 )
+                states[name] = before
+                again.append(look_again(results[name], self._config, before, now))
                 changes = leasing.grant(results[name], reader, now, self._ids, self._config)
                 decided.append(changes)
                 if changes.jobs and name != last:
@@ -254,13 +269,14 @@ class Scheduler:
         changes, expect = composed(decided)
         self._commit(changes, expect=expect)
         self._states = states
+        self._again_at = min((each for each in again if each is not None), default=None)
         return results
 
     def _next_wake(self, now: Instant) -> Instant | None:
-        """When the next job is due, the next lease ends, or the next penalty does."""
+        """When the next job is due, the next lease or penalty ends, or a limit lets go."""
         snapshot = self._sync.snapshot
         first = next(iter(snapshot.backing_off()), None)
-        times = [None if first is None else first.eligible_at]
+        times = [None if first is None else first.eligible_at, self._again_at]
         if self._config.lease_duration is not None:
             times.append(leasing.next_end(snapshot))
         if snapshot.queues():  # whom the end of a penalty might help

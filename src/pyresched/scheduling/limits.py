@@ -20,13 +20,15 @@ from pyresched.model import (
     NodeId,
     Queue,
     QueueName,
+    ReasonCode,
     ResourceVector,
+    RoundResult,
 )
 from pyresched.model.durations import INT64_MAX
 from pyresched.scheduling.buckets import Bucket, Rate, next_token, rate_of, taken, tokens
 from pyresched.scheduling.state import RateState, RoundState
 
-__all__ = ["QueueLimits", "RoundLimits", "lagging_nodes", "limits_for", "next_start", "spent"]
+__all__ = ["QueueLimits", "RoundLimits", "lagging_nodes", "limits_for", "look_again", "spent"]
 
 _NO_LIMIT: Final = INT64_MAX
 
@@ -133,21 +135,43 @@ def spent(  # noqa: PLR0917  # as `limits_for`
     )
 
 
-def next_start(
-    pool: str, config: SchedulingConfig, state: RoundState, now: Instant
+def look_again(
+    result: RoundResult, config: SchedulingConfig, state: RoundState, now: Instant
 ) -> Instant | None:
-    """When a rate next allows a job or a preemption more than at *now*; None: all it ever does."""
-    own = config.pool(pool)
-    overall = rate_of(config.rate, config.burst)
-    each = rate_of(config.queue_rate, config.queue_burst)
+    """When time alone may let start what limits kept from starting in *result*; None: never.
+
+    *state* is what that round at *now* returned. A limit on one round asks for another one at
+    once if this one changed something; a rate asks for one when it allows one more.
+    """
+    if not result.refused:
+        return None
+    codes = {ReasonCode(code) for code in result.refused_by_code()}
+    if result and codes & _OF_A_ROUND:
+        return now
+    own = config.pool(result.pool)
+    asked: list[tuple[Bucket | None, Rate | None]] = []
+    if codes & _OF_ALL_QUEUES:
+        asked.append((state.rates.all, rate_of(config.rate, config.burst)))
+    if codes & _OF_A_QUEUE:
+        each = rate_of(config.queue_rate, config.queue_burst)
+        asked += [(bucket, each) for bucket in state.rates.queues.values()]
     preemption = rate_of(own.preemption_rate, own.preemption_burst)
-    asked: list[tuple[Bucket | None, Rate | None]] = [
-        (state.rates.all, overall),
-        (state.preemption, preemption),
-        *((bucket, each) for bucket in state.rates.queues.values()),
-    ]
+    if preemption is not None and tokens(state.preemption, preemption, now) < 1:
+        asked.append((state.preemption, preemption))
     times = [next_token(bucket, rate, now) for bucket, rate in asked if rate is not None]
     return min((time for time in times if time is not None), default=None)
+
+
+_OF_A_ROUND: Final = frozenset(
+    {
+        ReasonCode.ROUND_LIMIT,
+        ReasonCode.ROUND_BUDGET,
+        ReasonCode.QUEUE_BUDGET,
+        ReasonCode.PAST_LOOKBACK,
+    }
+)
+_OF_ALL_QUEUES: Final = frozenset({ReasonCode.RATE_LIMIT, ReasonCode.GANG_RATE_LIMIT})
+_OF_A_QUEUE: Final = frozenset({ReasonCode.QUEUE_RATE_LIMIT, ReasonCode.GANG_QUEUE_RATE_LIMIT})
 
 
 def lagging_nodes(

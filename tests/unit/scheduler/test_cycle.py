@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -20,15 +21,22 @@ from pyresched.jobdb import JobDb
 from pyresched.model import (
     NANOS,
     Changes,
+    Ends,
     JobState,
     Node,
+    PoolName,
     Queue,
+    QueueName,
+    ReasonCode,
     ReschedulePolicy,
     ResourceVector,
+    RoundResult,
     RowKey,
+    UnschedulableReason,
 )
 from pyresched.scheduler import Scheduler, cycle, sync
 from pyresched.scheduling import RoundState
+from pyresched.scheduling.limits import limits_for, spent
 from pyresched.store import MemoryJournal
 
 POLICY = ReschedulePolicy(attempts=2, interval=3600 * NANOS, delay=5 * NANOS)
@@ -94,6 +102,61 @@ def test_a_pool_sees_the_decisions_of_the_pools_before_it() -> None:
     assert [len(results[pool].scheduled) for pool in ("default", "other")] == [4, 1]
     assert made.sync.serial == serial + 1
     assert made.check() == []
+
+
+def test_what_a_limit_on_a_round_kept_back_asks_for_another_round() -> None:
+    """At once, though nothing comes from outside; none once the queue is through."""
+    made = scheduler(node(), config=SchedulingConfig(max_queue_lookback=1))
+    made.submit(jobs(2), 0)
+    assert made.step(7).next_wake == 7
+    assert made.step(7).next_wake is None
+    assert all(each.state is JobState.LEASED for each in made.snapshot().leased())
+    assert len(list(made.snapshot().leased())) == 2
+
+
+def test_a_rate_brings_a_round_without_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it allows one job more, after a round that it kept from starting anything."""
+    config = SchedulingConfig(rate=2.0, burst=1)
+    used = spent("default", config, RoundState(), 10, {QueueName("q"): 1}, 0)
+    refused = {"j": UnschedulableReason(ReasonCode.RATE_LIMIT, Ends.ROUND)}
+    result = RoundResult(pool=PoolName("default"), refused=refused)
+    monkeypatch.setattr(cycle, "run_round", lambda *_: (result, used))
+    made = scheduler(node(), config=config)
+    assert made.step(10).next_wake == 10 + NANOS // 2
+    assert not made.step(9 + NANOS // 2).results
+    assert made.step(10 + NANOS // 2).results
+
+
+def test_pools_hand_what_is_left_of_the_rates_from_one_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Within a cycle and from the last pool to the first of the next one, if they share them."""
+    seen: list[tuple[str, RoundState]] = []
+
+    def used(*arguments: Any) -> tuple[RoundResult, RoundState]:
+        """One job more of the rates, each time."""
+        _, _, _, pool, config, state, now = arguments
+        seen.append((pool, state))
+        after = spent(pool, config, state, now, {QueueName("q"): 1}, 0)
+        return RoundResult(pool=pool), after
+
+    monkeypatch.setattr(cycle, "run_round", used)
+    left = {}
+    for scope in ("all_pools", "pool"):
+        pools = (PoolConfig(name="default"), PoolConfig(name="other"))
+        config = SchedulingConfig(pools=pools, rate=1.0, burst=9, rate_scope=scope)
+        made = scheduler(node(), config=config)
+        made.step(0)
+        made.submit([job("a")], 0)
+        made.step(0)
+        left[scope] = [limits_of(pool, config, state) for pool, state in seen]
+        seen.clear()
+    assert left == {"all_pools": [9, 8, 7, 6], "pool": [9, 9, 8, 8]}
+
+
+def limits_of(pool: str, config: SchedulingConfig, state: RoundState) -> int | None:
+    """How many jobs a round over *pool* may start at 0."""
+    return limits_for(pool, {}, config, state, 0, ResourceVector([1, 1])).tokens
 
 
 def test_the_next_wake_is_the_first_lease_end_or_delay() -> None:
@@ -234,6 +297,15 @@ def test_queues_are_those_of_the_journal_then_those_of_the_configuration() -> No
     with pytest.raises(InputError, match="cordoned"):
         made.submit([job("b", queue="q")], 3)
     assert said(made)[-2:] == ["queue_changed", "queue_changed"]
+
+
+def test_a_queue_with_limits_on_what_is_not_configured_is_refused() -> None:
+    """By the path of what it names, and none of the request is made."""
+    made = scheduler()
+    odd = Queue(name="q", max_fraction_by_class={"default": {"cpus": 0.5}})
+    with pytest.raises(ConfigError, match=r"'q'.max_fraction_by_class.default.cpus: .*'cpu'\?"):
+        made.put_queues([Queue(name="good"), odd], 0)
+    assert not made.queues
 
 
 def test_a_queue_with_two_settings_is_refused() -> None:

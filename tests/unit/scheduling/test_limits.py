@@ -6,7 +6,20 @@ import pytest
 from kit.jobs import job, leased
 from pyresched.config import SchedulingConfig, config_from
 from pyresched.errors import ConfigError
-from pyresched.model import JobState, Node, Queue, QueueName, ResourceVector
+from pyresched.model import (
+    JobId,
+    JobState,
+    Node,
+    NodeId,
+    Placement,
+    PoolName,
+    Queue,
+    QueueName,
+    ReasonCode,
+    ResourceVector,
+    RoundResult,
+    UnschedulableReason,
+)
 from pyresched.model.durations import INT64_MAX
 from pyresched.scheduling import RoundState
 from pyresched.scheduling.limits import (
@@ -14,7 +27,7 @@ from pyresched.scheduling.limits import (
     RoundLimits,
     lagging_nodes,
     limits_for,
-    next_start,
+    look_again,
     spent,
 )
 from pyresched.scheduling.state import handed_on
@@ -202,14 +215,64 @@ def test_pools_share_rates_unless_each_has_its_own() -> None:
         assert found.preemption_tokens == 5
 
 
-def test_the_next_start_is_the_first_of_all_rates() -> None:
-    """None while every bucket is full."""
-    config = configured(rate=1, burst=9, queue_rate=2, queue_burst=9)
-    state = spent("default", config, RoundState(), 0, {A: 1}, 0)
-    assert next_start("default", config, RoundState(), 0) is None
-    assert next_start("default", config, state, 0) == SECOND // 2
-    assert next_start("default", config, state, SECOND // 2) == SECOND
-    assert next_start("default", config, state, SECOND) is None
+def result(*codes: ReasonCode, started: bool = False) -> RoundResult:
+    """Of a round that refused jobs for these reasons, and perhaps placed one."""
+    placed = Placement(JobId("j"), NodeId("n"), 0)
+    return RoundResult(
+        pool=PoolName("default"),
+        scheduled=(placed,) if started else (),
+        refused={code.value: UnschedulableReason(code) for code in codes},
+    )
+
+
+RATED = configured(
+    rate=1,
+    burst=9,
+    queue_rate=2,
+    queue_burst=9,
+    pools=[{"name": "default", "preemption_rate": 4, "preemption_burst": 2}],
+)
+CAPACITY = ReasonCode.INSUFFICIENT_RESOURCES
+
+
+@pytest.mark.parametrize(
+    ("codes", "victims", "again"),
+    [
+        ([ReasonCode.RATE_LIMIT], 0, SECOND),
+        ([ReasonCode.GANG_RATE_LIMIT], 0, SECOND),
+        ([ReasonCode.QUEUE_RATE_LIMIT], 0, SECOND // 2),
+        ([ReasonCode.RATE_LIMIT, ReasonCode.GANG_QUEUE_RATE_LIMIT], 0, SECOND // 2),
+        ([ReasonCode.GANG_EXCEEDS_BURST, ReasonCode.CLASS_LIMIT], 0, None),
+        ([CAPACITY], 0, None),
+        ([CAPACITY], 2, SECOND // 4),
+        ([], 2, None),
+    ],
+)
+def test_a_rate_asks_for_a_round_when_it_allows_one_more(codes, victims, again) -> None:
+    """If it held somebody back; preemptions may have, once none was left to make."""
+    state = spent("default", RATED, RoundState(), 0, {A: 1}, victims)
+    assert look_again(result(*codes), RATED, state, 0) == again
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ReasonCode.ROUND_LIMIT,
+        ReasonCode.ROUND_BUDGET,
+        ReasonCode.QUEUE_BUDGET,
+        ReasonCode.PAST_LOOKBACK,
+    ],
+)
+def test_a_limit_on_one_round_asks_for_another_one_that_has_other_work(code) -> None:
+    """At once after a round that changed something; after another it would do the same."""
+    assert look_again(result(code, started=True), RATED, RoundState(), 5) == 5
+    assert look_again(result(code), RATED, RoundState(), 5) is None
+
+
+def test_full_buckets_ask_for_nothing() -> None:
+    """There will never be more in them."""
+    codes = (ReasonCode.RATE_LIMIT, ReasonCode.QUEUE_RATE_LIMIT)
+    assert look_again(result(*codes), RATED, RoundState(), 0) is None
 
 
 def test_budgets_are_told_as_they_are_set() -> None:
