@@ -1,6 +1,6 @@
 # cython: language_level=3
 # Jobs on their way into a store, each id once.
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from pyresched._core.ids cimport Column, Key
 from pyresched._core.records cimport Name, Record
@@ -22,6 +22,7 @@ cdef class Batch:
 
 # A column of ids: strs, cells of fixed width, or Arrow's offsets and bytes.
 cdef class Texts:
+    cdef str name          # of the column, for messages
     cdef list strs         # or None
     cdef Py_buffer cells
     cdef Py_buffer offsets
@@ -36,6 +37,28 @@ cdef class Texts:
     cdef Py_ssize_t keys(self, const Column *column, Key *keys) noexcept nogil
     cdef int read(self, const Column *column, Py_ssize_t i, Name *name, uint8_t *kind,
                   Key *key) except -1
+
+
+# A column of int64, or one number for all rows.
+cdef class Numbers:
+    cdef const int64_t[::1] many
+    cdef int64_t one
+    cdef bint is_one
+
+    cdef int64_t at(self, Py_ssize_t i) noexcept
+
+
+# A column of values by codes, or one value for all rows (code 0).
+cdef class Coded:
+    cdef Py_buffer codes
+    cdef bint has_codes        # else one value for all rows
+    cdef int lowest
+    cdef int64_t limit
+    cdef str name
+    cdef list values
+
+    cdef int32_t at(self, Py_ssize_t i) except -2
+    cdef int64_t read(self, Py_ssize_t i) noexcept
 
 
 cdef Batch batch_of_jobs(jobs)

@@ -242,15 +242,16 @@ cdef tuple coded(list rows, str name):
 cdef class Texts:
     """A column of ids. Raises InputError and TypeError for what is none."""
 
-    def __init__(self, values):
+    def __init__(self, values, str name="ids"):
         cdef Py_ssize_t most
-        values = one_array(values, "ids")
+        self.name = name
+        values = one_array(values, name)
         if is_arrow(values):
             if str(values.type) not in ARROW_TEXTS:
                 raise InputError(
-                    "ids: an Arrow column of type string or large_string is needed, got "
+                    f"{name}: an Arrow column of type string or large_string is needed, got "
                     f"{values.type}; cast it to string")
-            must_be_whole(values, "ids")
+            must_be_whole(values, name)
             _, offsets, cells = values.buffers()
             self.first = values.offset
             self.count = len(values)
@@ -263,7 +264,7 @@ cdef class Texts:
                                                      else sizeof(int32_t))
             if self.count and not 0 <= self.first < most - self.count:
                 raise InputError(
-                    f"ids: {self.count} rows from {self.first} on need more offsets than there are")
+                    f"{name}: {self.count} rows from {self.first} on need more offsets than there are")
             return
         if isinstance(values, (list, tuple)):
             self.strs = list(values)
@@ -272,16 +273,16 @@ cdef class Texts:
             try:
                 PyObject_GetBuffer(values, &self.cells, PyBUF_CONTIG_RO | PyBUF_FORMAT)
             except (ValueError, BufferError) as error:
-                raise InputError(f"ids: a contiguous buffer is needed: {error}") from None
+                raise InputError(f"{name}: a contiguous buffer is needed: {error}") from None
             self.has_cells = True
             if self.cells.ndim != 1 or self.cells.format == NULL or not (
                     self.cells.format.endswith(b"s")):
                 raise InputError(
-                    "ids: text or bytes of fixed width are needed (NumPy 'S26'), got format "
+                    f"{name}: text or bytes of fixed width are needed (NumPy 'S26'), got format "
                     f"{(<bytes> (self.cells.format or b'B')).decode()!r}")
             self.count = self.cells.len // self.cells.itemsize if self.cells.itemsize else 0
         else:
-            raise TypeError(f"ids are a list of str or a buffer, got {type(values).__name__}")
+            raise TypeError(f"{name} are a list of str or a buffer, got {type(values).__name__}")
 
     def __dealloc__(self):
         if self.has_cells:
@@ -335,24 +336,24 @@ cdef class Texts:
                 name.lo = key.lo
                 kind[0] = key.kind
                 return 0
-            id_ = decoded(i, text, size)
+            id_ = decoded(self.name, i, text, size)
         else:
             id_ = self.strs[i]
             if type(id_) is not str:
-                raise TypeError(f"ids[{i}] is a str, got {id_!r}")
+                raise TypeError(f"{self.name}[{i}] is a str, got {id_!r}")
             if not id_:
-                raise InputError(f"ids[{i}] must not be empty")
+                raise InputError(f"{self.name}[{i}] must not be empty")
         name_read(<str> id_, name, kind)
         return name_key(column, name, kind[0], key)
 
 
-cdef str decoded(Py_ssize_t i, const uint8_t *text, size_t size):
+cdef str decoded(str name, Py_ssize_t i, const uint8_t *text, size_t size):
     if size == 0:
-        raise InputError(f"ids[{i}] must not be empty")
+        raise InputError(f"{name}[{i}] must not be empty")
     try:
         return (<const char *> text)[:size].decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"ids[{i}] is not UTF-8: {error.reason}") from None
+        raise InputError(f"{name}[{i}] is not UTF-8: {error.reason}") from None
 
 
 cdef object packed(str code, values, str name):
@@ -372,10 +373,6 @@ cdef object packed(str code, values, str name):
 @cython.no_gc
 cdef class Numbers:
     """A column of int64, or one number for all rows."""
-
-    cdef const int64_t[::1] many
-    cdef int64_t one
-    cdef bint is_one
 
     def __init__(self, values, str name, Py_ssize_t count):
         if values is None:
@@ -409,13 +406,6 @@ cdef class Numbers:
 @cython.no_gc
 cdef class Coded:
     """A column of values by codes, or one value for all rows (code 0)."""
-
-    cdef Py_buffer codes
-    cdef bint has_codes        # else one value for all rows
-    cdef int lowest
-    cdef int64_t limit
-    cdef str name
-    cdef list values
 
     def __init__(self, column, str name, Py_ssize_t count):
         self.name = name
@@ -473,7 +463,7 @@ cdef class Coded:
                 f"{self.name}[{i}]: code {code} is not from {self.lowest} to {self.limit - 1}")
         return <int32_t> code
 
-    cdef inline int64_t read(self, Py_ssize_t i) noexcept:
+    cdef int64_t read(self, Py_ssize_t i) noexcept:
         cdef const char *place = <const char *> self.codes.buf + i * self.codes.itemsize
         cdef int32_t word = 0
         cdef int64_t wide = 0

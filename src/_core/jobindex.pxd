@@ -108,6 +108,9 @@ cdef int move_runs(JobIndex index, Roots *roots, EditLog *log, const Record *old
 # A lane that is about to be filled or changed; *fills*: it is empty.
 cdef Lane *own_lane(JobIndex index, Roots *roots, EditLog *log, str queue, object pool,
                     bint fills) except NULL
+# A lane that has just been emptied gives up its number.
+cdef int lane_emptied(JobIndex index, EditLog *log, str queue, object pool,
+                      const Lane *lane) except -1
 
 
 # Ids decide between items with equal words.

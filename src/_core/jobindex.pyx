@@ -363,9 +363,15 @@ cdef int lane_entry(JobIndex index, Roots *roots, EditLog *log, str queue, objec
     lane = own_lane(index, roots, log, queue, pool, was_empty)
     entry(&index.trees, log, &lane.tree, not link, &item, link, &item)
     if lane.tree.count == 0:
-        make_room(log, 1)
-        number = index.lanes.of(queue, pool)
-        add_retired(log, let_lane_go, <void *> index.lanes, <uint64_t> number, lane.birth)
+        lane_emptied(index, log, queue, pool, lane)
+    return 0
+
+
+cdef int lane_emptied(JobIndex index, EditLog *log, str queue, object pool,
+                      const Lane *lane) except -1:
+    make_room(log, 1)
+    add_retired(log, let_lane_go, <void *> index.lanes, <uint64_t> index.lanes.of(queue, pool),
+                lane.birth)
     return 0
 
 

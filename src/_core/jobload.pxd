@@ -35,6 +35,7 @@ cdef struct Shared:
 cdef class Load:
     cdef JobIndex index
     cdef Batch batch
+    cdef size_t expected       # so many items, more or less
     cdef uint32_t *slots       # by place in the batch
     cdef Items unvalidated
     cdef Items leased
@@ -56,6 +57,7 @@ cdef class Load:
     cdef Item *spare           # room for sorting
     cdef size_t spare_room
 
+    cdef int begin(self, JobIndex index, size_t expected) except -1
     cdef int take_ids(self, Roots *roots, EditLog *log, const Cell *cells) except -1
     cdef int sort_out(self, Roots *roots, EditLog *log) except -1
     cdef int note(self, Items *items, Item item) except -1
@@ -65,6 +67,8 @@ cdef class Load:
     cdef int more_kinds(self) except -1
     cdef int add_way(self, str queue, object pool) except -1
     cdef uint32_t lot(self, str queue, object pool) except? 0xFFFFFFFF
+    cdef Item *ascending(self, Trees *trees, Item *items, size_t count) except NULL
+    cdef Item *by_lane(self) except NULL
     cdef int fill(self, Trees *trees, Tree *tree, EditLog *log, Item *items, size_t count
                   ) except -1
     cdef int fill_lanes(self, Roots *roots, EditLog *log) except -1

@@ -117,6 +117,14 @@ cdef class Load:
         free(self.ways)
         free(self.spare)
 
+    cdef int begin(self, JobIndex index, size_t expected) except -1:
+        """For so many jobs, more or less."""
+        self.index = index
+        self.expected = max(<size_t> 1, expected)
+        self.lanes = []
+        self.numbers = {}
+        return self.more_kinds()
+
     cdef int take_ids(self, Roots *roots, EditLog *log, const Cell *cells) except -1:
         """A slot for each job, and the map that leads there."""
         cdef Py_ssize_t i, count = self.batch.count
@@ -174,7 +182,7 @@ cdef class Load:
 
     cdef int note(self, Items *items, Item item) except -1:
         if items.items == NULL:
-            items.items = <Item *> malloc(self.batch.count * sizeof(Item))
+            items.items = <Item *> malloc(self.expected * sizeof(Item))
             if items.items == NULL:
                 raise MemoryError
         items.items[items.count] = item
@@ -186,7 +194,7 @@ cdef class Load:
         cdef void *grown
         cdef uint32_t i, lot
         if self.queued.count + shared.count > self.queued_room:
-            room = max(<size_t> self.batch.count, 2 * self.queued_room) + shared.count
+            room = max(self.expected, 2 * self.queued_room) + shared.count
             grown = realloc(self.queued.items, room * sizeof(Item))
             if grown == NULL:
                 raise MemoryError
@@ -285,53 +293,68 @@ cdef class Load:
         pools[pool] = number
         return <uint32_t> number
 
+    cdef Item *ascending(self, Trees *trees, Item *items, size_t count) except NULL:
+        """*items* in order, there or in room of its own: good until more are put in order."""
+        if items_ascend(trees, items, count):
+            return items
+        if count <= FEW:
+            compare_sort(&trees.form, items, count)
+            return items
+        if count > self.spare_room:
+            free(self.spare)
+            self.spare_room = 0
+            self.spare = <Item *> malloc(count * sizeof(Item))
+            if self.spare == NULL:
+                raise MemoryError
+            self.spare_room = count
+        return sorted_items(&trees.form, items, count, self.spare)
+
     cdef int fill(self, Trees *trees, Tree *tree, EditLog *log, Item *items, size_t count
                   ) except -1:
         """Put *items*, which are sorted for it, into a tree that has none."""
         cdef size_t i
-        if not items_ascend(trees, items, count):
-            if count <= FEW:
-                compare_sort(&trees.form, items, count)
-            else:
-                if count > self.spare_room:
-                    free(self.spare)
-                    self.spare_room = 0
-                    self.spare = <Item *> malloc(count * sizeof(Item))
-                    if self.spare == NULL:
-                        raise MemoryError
-                    self.spare_room = count
-                items = sorted_items(&trees.form, items, count, self.spare)
+        if count == 0:
+            return 0
+        items = self.ascending(trees, items, count)
         if tree.root == NULL:
             return tree_build(trees, tree, log, items, count)
         for i in range(count):
             tree_add(trees, tree, log, items + i)
         return 0
 
+    cdef Item *by_lane(self) except NULL:
+        """The items of queued jobs, lane by lane as they came, to be freed; `next_` of a lot is
+        where its items end."""
+        cdef Item *sorted_ = <Item *> malloc((self.queued.count + 1) * sizeof(Item))
+        cdef Lot *lot
+        cdef size_t i, first = 0
+        if sorted_ == NULL:
+            raise MemoryError
+        for i in range(<size_t> len(self.lanes)):
+            self.lots[i].next_ = first
+            first += self.lots[i].count
+        for i in range(self.queued.count):
+            lot = &self.lots[self.lot_of[i]]
+            sorted_[lot.next_] = self.queued.items[i]
+            lot.next_ += 1
+        return sorted_
+
     cdef int fill_lanes(self, Roots *roots, EditLog *log) except -1:
-        """Bring the queued jobs of a lane together, then build it."""
+        """Build each lane of its queued jobs."""
         cdef Item *sorted_
         cdef Lane *lane
         cdef Lot *lot
-        cdef size_t i, first = 0, count = len(self.lanes)
+        cdef size_t i
         if self.queued.count == 0:
             return 0
-        sorted_ = <Item *> malloc(self.queued.count * sizeof(Item))
-        if sorted_ == NULL:
-            raise MemoryError
+        sorted_ = self.by_lane()
         try:
-            for i in range(count):
-                self.lots[i].next_ = first
-                first += self.lots[i].count
-            for i in range(self.queued.count):
-                lot = &self.lots[self.lot_of[i]]
-                sorted_[lot.next_] = self.queued.items[i]
-                lot.next_ += 1
-            first = 0
-            for i in range(count):
+            for i in range(<size_t> len(self.lanes)):
                 queue, pool = self.lanes[i]
+                lot = self.lots + i
                 lane = own_lane(self.index, roots, log, <str> queue, pool, True)
-                self.fill(&self.index.trees, &lane.tree, log, sorted_ + first, self.lots[i].count)
-                first += self.lots[i].count
+                self.fill(&self.index.trees, &lane.tree, log, sorted_ + lot.next_ - lot.count,
+                          lot.count)
         finally:
             free(sorted_)
         return 0
@@ -340,11 +363,8 @@ cdef class Load:
 cdef int load(JobIndex index, Roots *roots, EditLog *log, Batch batch, const Cell *cells) except -1:
     cdef Load load = Load.__new__(Load)
     assert roots.ids.count == 0, "the store has jobs already"
-    load.index = index
+    load.begin(index, batch.count)
     load.batch = batch
-    load.lanes = []
-    load.numbers = {}
-    load.more_kinds()
     load.take_ids(roots, log, cells)
     load.sort_out(roots, log)
     load.fill(&index.moments, &roots.unvalidated, log, load.unvalidated.items,

@@ -11,7 +11,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from pyresched._core.batch cimport Batch, batch_of_columns, batch_of_jobs
+from pyresched._core.batch cimport Batch, Texts, batch_of_columns, batch_of_jobs
 from pyresched._core.hamt cimport hamt_find, hamt_find_many, hamt_put, hamt_remove, hamt_warm
 from pyresched._core.hamtbuild cimport Cell, sorted_cells
 from pyresched._core.ids cimport (
@@ -21,8 +21,10 @@ from pyresched._core.jobindex cimport (
     BLOCK, JobIndex, Place, backing_off_item, entry, gang_hash, gang_item, lane_entry, move,
     place_of, rank_of, run_entry, submit_item,
 )
+from pyresched._core.jobleases cimport Leases, leases_of
 from pyresched._core.jobload cimport load
 from pyresched._core.jobreader cimport Reader, Walk, several, several_of
+from pyresched._core.jobslots cimport SlotIds
 from pyresched._core.ordered cimport Item, Tree, Trees
 from pyresched._core.records cimport (
     Kind, Record, RunPart, name_equal, name_key, name_text, record_key, record_put,
@@ -294,6 +296,41 @@ cdef class Txn(Reader):
         finally:
             free(cells)
         return 0
+
+    def lease_many(self, ids, *, run_ids, nodes, pool="default", priority=0, leased_at,
+                   lease_expires_at=None):
+        """Give each of the queued jobs *ids* a new run on a node, all or none; how many.
+
+        The same as an upsert of each one version on, LEASED, with one run more; made for a
+        million at once. *ids*: as in `upsert_columns`, or the `job_ids` that a round over a
+        snapshot gives, whose jobs must be as they were there. *run_ids*: one a job, in the same
+        forms, or a ULID: the first of so many that follow one another. *nodes*: an id for all, or a
+        pair of codes and the ids that they stand for. *priority*: an int for all, or int64 as in
+        `upsert_columns`. Raises InputError that names column, row or job (none of that id, one
+        whose failed run is to be replaced: `leasing.grant` keeps its history), Conflict (not as
+        in the snapshot), IllegalTransition (not queued), DuplicateId, RunBelongsToOtherJob.
+        """
+        cdef Leases leases
+        self.must_be_open()
+        leases = leases_of(
+            self.index, ids if type(ids) is SlotIds else Texts(ids), run_ids, nodes, pool,
+            priority, leased_at, lease_expires_at)
+        self.begin_change()
+        if leases.count == 0:
+            return 0
+        self.busy = True
+        try:
+            leases.find(&self.roots)
+            leases.make(&self.roots)
+            try:
+                leases.write(&self.roots, &self.edit.log)
+            except BaseException:
+                # Half of it may be in; nothing of the transaction may stay.
+                self.end()
+                raise
+        finally:
+            self.busy = False
+        return <Py_ssize_t> leases.count
 
     def delete_many(self, ids):
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""

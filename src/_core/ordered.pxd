@@ -41,6 +41,10 @@ cdef int tree_pop(Trees *trees, Tree *tree, EditLog *log, Item *removed) except 
 # Raises MemoryError, and the tree is empty.
 cdef int tree_build(Trees *trees, Tree *tree, EditLog *log, const Item *items,
                     size_t count) except -1 nogil
+# Take out *gone*, which are there, and put in *new_*, which are not; both ascend. Every node is
+# written anew: for changes to a good part of a tree. Raises MemoryError, and nothing has changed.
+cdef int tree_rebuild(Trees *trees, Tree *tree, EditLog *log, const Item *gone, size_t gone_count,
+                      const Item *new_, size_t new_count) except -1
 # Whether *items* ascend, no two the same, so that a tree may be built of them.
 cdef bint items_ascend(const Trees *trees, const Item *items, size_t count) noexcept nogil
 # Whether there is such an item; if so, *found* is it as it stands in the tree.

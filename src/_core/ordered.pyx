@@ -491,6 +491,57 @@ cdef int tree_build(Trees *trees, Tree *tree, EditLog *log, const Item *items,
     return 0
 
 
+cdef size_t nodes_below(const void *node) noexcept nogil:
+    """How many there are, *node* among them."""
+    cdef size_t count = 1
+    cdef uint32_t i
+    if head(node).level == 1:
+        return 1 + head(node).count
+    for i in range(head(node).count if head(node).level else 0):
+        count += nodes_below(children(node)[i])
+    return count
+
+
+cdef int tree_rebuild(Trees *trees, Tree *tree, EditLog *log, const Item *gone, size_t gone_count,
+                      const Item *new_, size_t new_count) except -1:
+    cdef size_t left = 0, out = 0, into = 0
+    cdef Tree built = Tree(NULL, 0)
+    cdef Cursor cursor
+    cdef Item *items
+    cdef Item item
+    cdef void *old = tree.root
+    items = NULL if allocation_fails() else <Item *> malloc(
+        (tree.count + new_count - gone_count + 1) * sizeof(Item))
+    if items == NULL:
+        return out_of_memory()
+    if old != NULL:
+        cursor_first(&cursor, trees, tree)
+        while cursor_next(&cursor, &item):
+            if out < gone_count and order(&trees.form, gone + out, &item) == 0:
+                out += 1
+                continue
+            while into < new_count and order(&trees.form, new_ + into, &item) < 0:
+                items[left] = new_[into]
+                left += 1
+                into += 1
+            items[left] = item
+            left += 1
+    if into < new_count:
+        memcpy(items + left, new_ + into, (new_count - into) * sizeof(Item))
+        left += new_count - into
+    assert out == gone_count, "what goes is there"
+    try:
+        if old != NULL:
+            make_room(log, <uint32_t> nodes_below(old))
+        tree_build(trees, &built, log, items, left)
+    finally:
+        free(items)
+    if old != NULL:
+        drop_below(trees, log, old)
+    tree[0] = built
+    return 0
+
+
 cdef void *build_leaf(Trees *trees, EditLog *log, const Item *items,
                       uint32_t count) noexcept nogil:
     """A full leaf of so many items, or NULL."""

@@ -133,6 +133,8 @@ cdef Rare *own_rare(Record *record) except NULL
 cdef bint has_rare(const Record *record) noexcept
 # The cold part with room for *count* runs, which are zeros (of those that were there none is kept).
 cdef Cold *own_runs(Record *record, uint32_t count) except NULL
+# One run more, all zeros, behind those that it has.
+cdef RunPart *one_more_run(Record *record) except NULL
 # Drop a cold part that says nothing.
 cdef void settle_cold(Record *record) noexcept
 
@@ -163,5 +165,8 @@ cdef int record_put(Pages *pages, Paged *array, EditLog *log, uint32_t row,
 # The same for many rows that are empty.
 cdef int records_fill(Pages *pages, Paged *array, EditLog *log, const uint32_t *rows,
                       Record **held, size_t count) except -1
+# The same for many rows in ascending order, each of which has a record.
+cdef int records_replace(Pages *pages, Paged *array, EditLog *log, const uint32_t *rows,
+                         Record **held, size_t count) except -1
 # Give back every node of this version and the holds of its rows; nobody reads another.
 cdef void records_free(Pages *pages, Paged *array) noexcept

@@ -19,7 +19,7 @@ from pyresched._core.ids cimport (
     KIND_HEAP, MAX_ID_BYTES, Column, Key, form_text, key_of_form, read_form, read_key,
 )
 from pyresched._core.pages cimport (
-    PAGE_ROWS, Paged, Pages, page_read, page_write, pages_each, pages_free,
+    PAGE_BITS, PAGE_ROWS, Paged, Pages, page_read, page_write, pages_each, pages_free,
 )
 from pyresched._core.values cimport NEVER, Requirements
 from pyresched._core.versions cimport (
@@ -499,6 +499,21 @@ cdef Cold *own_runs(Record *record, uint32_t count) except NULL:
     return record.cold
 
 
+cdef RunPart *one_more_run(Record *record) except NULL:
+    cdef Cold *before = record.cold
+    cdef uint32_t i, count
+    if before == NULL:
+        record.cold = cold_new(1)
+        return record.cold.runs
+    count = before.run_count
+    record.cold = cold_copy(before, count + 1)
+    memcpy(record.cold.runs, before.runs, count * sizeof(RunPart))
+    for i in range(count):
+        run_hold(record.cold.runs + i)
+    cold_drop(before)
+    return record.cold.runs + count
+
+
 cdef void settle_cold(Record *record) noexcept:
     cdef Cold *cold = record.cold
     cdef const Rare *rare
@@ -674,6 +689,27 @@ cdef int records_fill(Pages *pages, Paged *array, EditLog *log, const uint32_t *
             found = <RecordRow *> page_write(pages, array, log, rows[i])
         assert found.held == NULL, "the row is empty"
         make_room(log, 1)
+        record_hold(held[i])
+        add_fresh(log, reclaim_record, NULL, <uint64_t> <size_t> held[i])
+        found.held = held[i]
+        found.birth = log.stamp
+    return 0
+
+
+cdef int records_replace(Pages *pages, Paged *array, EditLog *log, const uint32_t *rows,
+                         Record **held, size_t count) except -1:
+    cdef RecordRow *page = NULL
+    cdef RecordRow *found
+    cdef uint32_t number = 0
+    cdef size_t i
+    for i in range(count):
+        if page == NULL or rows[i] >> PAGE_BITS != number:
+            number = rows[i] >> PAGE_BITS
+            found = <RecordRow *> page_write(pages, array, log, rows[i])
+            page = found - (rows[i] & (PAGE_ROWS - 1))
+        found = page + (rows[i] & (PAGE_ROWS - 1))
+        make_room(log, 1)
+        add_retired(log, reclaim_record, NULL, <uint64_t> <size_t> found.held, found.birth)
         record_hold(held[i])
         add_fresh(log, reclaim_record, NULL, <uint64_t> <size_t> held[i])
         found.held = held[i]

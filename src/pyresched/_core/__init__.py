@@ -6,6 +6,7 @@ from pyresched._core.drf import DominantResourceFairness, water_levels
 from pyresched._core.idindex import IdIndex, IdSnapshot, IdTxn
 from pyresched._core.jobreader import Diff, Order, Reader, Snapshot
 from pyresched._core.jobs import JobStore
+from pyresched._core.jobslots import SlotIds
 from pyresched._core.jobtxn import Txn
 from pyresched._core.nodefeed import follow
 from pyresched._core.nodeindex import CROSS_POOL, EVICTED, NodeTable
@@ -47,6 +48,7 @@ __all__ = [
     "ResourceVector",
     "RoundWalk",
     "Run",
+    "SlotIds",
     "Snapshot",
     "Txn",
     "follow",

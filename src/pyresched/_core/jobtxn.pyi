@@ -5,6 +5,7 @@ from typing import Protocol, Self, TypeAlias, TypeVar
 from typing_extensions import Buffer, disjoint_base
 
 from pyresched._core.jobreader import Reader, Snapshot
+from pyresched._core.jobslots import SlotIds
 from pyresched._core.values import Gang, Requirements
 from pyresched._core.views import Job
 
@@ -83,6 +84,28 @@ class Txn(Reader):
         of text, one a row. A value of *pools* is a tuple of names; the code -1 is no *gang*. How
         many jobs were put. Raises InputError that names column and row, else as `upsert_many`
         does.
+        """
+    def lease_many(
+        self,
+        ids: Sequence[str] | Buffer | _Arrow | SlotIds,
+        *,
+        run_ids: str | Sequence[str] | Buffer | _Arrow,
+        nodes: str | _Coded[str],
+        pool: str = "default",
+        priority: int | Sequence[int] | Buffer | _Arrow = 0,
+        leased_at: int,
+        lease_expires_at: int | None = None,
+    ) -> int:
+        """Give each of the queued jobs *ids* a new run on a node, all or none; how many.
+
+        The same as an upsert of each one version on, LEASED, with one run more; made for a
+        million at once. *ids*: as in `upsert_columns`, or the `job_ids` that a round over a
+        snapshot gives, whose jobs must be as they were there. *run_ids*: one a job, in the same
+        forms, or a ULID: the first of so many that follow one another. *nodes*: an id for all, or a
+        pair of codes and the ids that they stand for. *priority*: an int for all, or int64 as in
+        `upsert_columns`. Raises InputError that names column, row or job (none of that id, one
+        whose failed run is to be replaced: `leasing.grant` keeps its history), Conflict (not as
+        in the snapshot), IllegalTransition (not queued), DuplicateId, RunBelongsToOtherJob.
         """
     def delete_many(self, ids: Iterable[str]) -> int:
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""

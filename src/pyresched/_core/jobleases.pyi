@@ -1,0 +1,1 @@
+"""Many queued jobs leased at once: nothing of it is Python's."""
