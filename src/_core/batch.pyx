@@ -264,7 +264,8 @@ cdef class Texts:
                                                      else sizeof(int32_t))
             if self.count and not 0 <= self.first < most - self.count:
                 raise InputError(
-                    f"{name}: {self.count} rows from {self.first} on need more offsets than there are")
+                    f"{name}: {self.count} rows from {self.first} on need more offsets than there "
+                    "are")
             return
         if isinstance(values, (list, tuple)):
             self.strs = list(values)

@@ -45,8 +45,10 @@ cdef class Leases:
     cdef int name_runs(self, object run_ids) except -1
     cdef int count_runs(self, str first) except -1
     cdef int find(self, Roots *roots) except -1
+    cdef int find_jobs(self, Roots *roots) except -1
     cdef int find_slots(self, Roots *roots, SlotIds ids) except -1
     cdef int find_ids(self, Roots *roots, Texts ids) except -1
+    cdef list waiting(self, Roots *roots)
     cdef int vet(self, Roots *roots) except -1
     cdef int vet_runs(self, Roots *roots) except -1
     cdef int taken(self, Roots *roots, size_t row, uint32_t slot) except -1
@@ -60,6 +62,7 @@ cdef class Leases:
     cdef int leave_lanes(self, Roots *roots, EditLog *log) except -1
 
 
-# See `Txn.lease_many`; *ids* are Texts or SlotIds.
+# See `Txn.lease_many`, `Txn.awaiting_replacement`; *ids* are Texts or SlotIds.
+cdef list rows_awaiting(JobIndex index, Roots *roots, object ids)
 cdef Leases leases_of(JobIndex index, object ids, object run_ids, object nodes, object pool,
                       object priority, object leased_at, object lease_expires_at)

@@ -57,6 +57,11 @@ cdef str id_of(const Record *job):
     return name_text(&job.id, job.id_kind)
 
 
+cdef inline bint is_waiting(const Record *job) noexcept nogil:
+    """Whether its next run replaces one that failed."""
+    return job.cold != NULL and job.cold.rare.retry_delay != NEVER
+
+
 cdef int sort_by_slot(Leased *jobs, size_t count) except -1:
     """Put *jobs* in ascending order of slot."""
     cdef size_t starts[RADIX]
@@ -166,13 +171,28 @@ cdef class Leases:
 
     cdef int find(self, Roots *roots) except -1:
         """Where each job is; then whether each may be leased, and its run is new."""
+        self.find_jobs(roots)
+        self.vet(roots)
+        return self.vet_runs(roots)
+
+    cdef int find_jobs(self, Roots *roots) except -1:
         if type(self.ids) is SlotIds:
             self.find_slots(roots, <SlotIds> self.ids)
         else:
             self.find_ids(roots, <Texts> self.ids)
-        sort_by_slot(self.jobs, self.count)
-        self.vet(roots)
-        return self.vet_runs(roots)
+        return sort_by_slot(self.jobs, self.count)
+
+    cdef list waiting(self, Roots *roots):
+        """The rows of jobs whose failed run is to be replaced, in ascending order."""
+        cdef list rows = []
+        cdef size_t i
+        for i in range(self.count):
+            if i + AHEAD < self.count:
+                prefetch(self.record(roots, self.jobs[i + AHEAD].slot))
+            if is_waiting(self.record(roots, self.jobs[i].slot)):
+                rows.append(self.jobs[i].row)
+        rows.sort()
+        return rows
 
     cdef int find_slots(self, Roots *roots, SlotIds ids) except -1:
         """Those of a snapshot, if they still are what they were."""
@@ -228,7 +248,7 @@ cdef class Leases:
             if job.state != QUEUED:
                 raise IllegalTransition(
                     f"job {id_of(job)!r} is {STATES[job.state]} and cannot become leased")
-            if job.cold != NULL and job.cold.rare.retry_delay != NEVER:
+            if is_waiting(job):
                 raise InputError(
                     f"job {id_of(job)!r} waits for the replacement of a run that failed, whose "
                     "history leasing.grant() extends")
@@ -410,20 +430,30 @@ cdef class Leases:
         return 0
 
 
-cdef Leases leases_of(JobIndex index, object ids, object run_ids, object nodes, object pool,
-                      object priority, object leased_at, object lease_expires_at):
+cdef Leases begun(JobIndex index, object ids):
     cdef Leases leases = Leases.__new__(Leases)
-    cdef Py_ssize_t count
-    if type(pool) is not str:
-        raise TypeError(f"pool is a str, got {pool!r}")
-    count = (<SlotIds> ids).count if type(ids) is SlotIds else (<Texts> ids).count
     leases.index = index
     leases.ids = ids
+    leases.room((<SlotIds> ids).count if type(ids) is SlotIds else (<Texts> ids).count)
+    return leases
+
+
+cdef list rows_awaiting(JobIndex index, Roots *roots, object ids):
+    cdef Leases leases = begun(index, ids)
+    leases.find_jobs(roots)
+    return leases.waiting(roots)
+
+
+cdef Leases leases_of(JobIndex index, object ids, object run_ids, object nodes, object pool,
+                      object priority, object leased_at, object lease_expires_at):
+    cdef Leases leases = begun(index, ids)
+    cdef Py_ssize_t count = leases.count
+    if type(pool) is not str:
+        raise TypeError(f"pool is a str, got {pool!r}")
     leases.pool = pool
     leases.leased_at = whole_in(leased_at, "leased_at")
     leases.expires_at = or_never(lease_expires_at, "lease_expires_at")
     leases.nodes = Coded(nodes, "nodes", count)
     leases.priorities = Numbers(priority, "priority", count)
-    leases.room(count)
     leases.name_runs(run_ids)
     return leases

@@ -107,6 +107,11 @@ class Txn(Reader):
         whose failed run is to be replaced: `leasing.grant` keeps its history), Conflict (not as
         in the snapshot), IllegalTransition (not queued), DuplicateId, RunBelongsToOtherJob.
         """
+    def awaiting_replacement(self, ids: Sequence[str] | Buffer | _Arrow | SlotIds) -> list[int]:
+        """Which rows of *ids* are jobs whose next run replaces one that failed.
+
+        *ids* are as in `lease_many`, which does not take those; raises as it does.
+        """
     def delete_many(self, ids: Iterable[str]) -> int:
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""
     def commit(self) -> int:

@@ -1,5 +1,6 @@
 """Many leases at once: the same rows and indices as upserts, and nothing on an error."""
 
+import gc
 import random
 
 import numpy as np
@@ -15,7 +16,7 @@ from pyresched.errors import (
     RunBelongsToOtherJob,
     TxnClosed,
 )
-from pyresched.jobdb import JobDb
+from pyresched.jobdb import JobDb, record_memory
 from pyresched.model import Job, JobState, Outcome, Run
 
 NODES = [f"node-{n}" for n in range(5)]
@@ -64,7 +65,7 @@ def test_leases_are_what_upserts_would_be(seed: int, leaf: int) -> None:
     queued = [each.id for each in rows if each.state is JobState.QUEUED]
     random_.shuffle(queued)
     while queued:
-        ids = queued[: random_.choice([1, 5, 300, 5000])]
+        ids = queued[: random_.choice([1, 5, 12, 60, 300])]
         del queued[: len(ids)]
         run_ids = [f"{'r' * random_.choice([1, 20])}-{id}" for id in ids]
         nodes = [random_.randrange(5) for _ in ids]
@@ -210,6 +211,30 @@ def test_history_is_kept_behind_a_new_run() -> None:
     new = db.snapshot()["a"]
     assert new.runs[:-1] == old.runs
     assert (new.version, new.gang, old.active_run) == (old.version + 1, old.gang, None)
+
+
+def test_leases_that_are_taken_back_leave_nothing() -> None:
+    """Not by an abort, an error or the end of the db; a commit keeps one record a job."""
+    gc.collect()
+    nothing = record_memory()
+    db = full(600)
+    ids = [f"job-{n:06}" for n in range(600)]
+    fields = {"nodes": "n", "leased_at": 1}
+    before = {**db.memory(), **record_memory()}
+    for run_ids in ([f"{'r' * 20}{n}" for n in range(600)], FIRST):
+        with db.dry_run() as dry:
+            dry.lease_many(ids, run_ids=run_ids, **fields)
+        with db.dry_run() as dry, pytest.raises(InputError):
+            dry.lease_many(ids, run_ids=run_ids, **(fields | {"nodes": ([0] * 599 + [9], NODES)}))
+        assert {**db.memory(), **record_memory()} == before
+    with db.write() as txn:
+        txn.lease_many(ids, run_ids=FIRST, **fields)
+    assert record_memory()["records"] == before["records"]
+    assert db.memory()["run_slots"] == 600
+    assert db.memory()["lane_slots"] == 0
+    del db, txn, dry
+    gc.collect()
+    assert record_memory() == nothing
 
 
 class TestSlotIds:

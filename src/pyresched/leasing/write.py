@@ -1,0 +1,72 @@
+"""A round's decisions written straight into a job db, for who keeps no journal.
+
+What `grant` decides, with neither an event nor a `Job` for each placement: the store leases them
+all at once. Keeps INV-J6 and INV-J7 as `grant` does.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pyresched.config import SchedulingConfig
+from pyresched.jobdb import Txn
+from pyresched.leasing.grant import grant
+from pyresched.model import METHODS, Instant, Placement, Placements, RoundResult
+
+__all__ = ["write"]
+
+
+def write(
+    result: RoundResult,
+    txn: Txn,
+    now: Instant,
+    ids: Callable[[], str],
+    config: SchedulingConfig,
+    *,
+    first_run_id: str | None = None,
+) -> None:
+    """Put into *txn* the rows that `grant` would give.
+
+    Every run has an id of *ids*; with *first_run_id*, a ULID, the runs of jobs that no failed run
+    delays have it and those that follow it, in the order of the decisions. Raises Conflict for a
+    job that is no longer as the round saw it, else as `Txn.lease_many` does.
+    """
+    scheduled = result.scheduled
+    columns = scheduled if isinstance(scheduled, Placements) else _columns(scheduled)
+    waited = txn.awaiting_replacement(columns.job_ids)
+    # What ends, moves or has a history is decided job by job; the rest is most of a large round.
+    one_by_one = tuple(columns[row] for row in waited)
+    changes = grant(replace(result, scheduled=one_by_one), txn, now, ids, config)
+    txn.upsert_many(changes.jobs)
+    if waited:
+        skipped = set(waited)
+        columns = _columns([each for row, each in enumerate(columns) if row not in skipped])
+    txn.lease_many(
+        columns.job_ids,
+        run_ids=[ids() for _ in range(len(columns))] if first_run_id is None else first_run_id,
+        nodes=(_buffer(columns.nodes), list(columns.node_ids)),
+        pool=result.pool,
+        priority=_buffer(columns.priorities),
+        leased_at=now,
+        lease_expires_at=None if config.lease_duration is None else now + config.lease_duration,
+    )
+
+
+def _columns(placements: Sequence[Placement]) -> Placements:
+    """The same in columns."""
+    codes: dict[str, int] = {}
+    nodes = [codes.setdefault(each.node_id, len(codes)) for each in placements]
+    return Placements(
+        job_ids=[each.job_id for each in placements],
+        nodes=array("q", nodes),
+        priorities=array("q", (each.priority for each in placements)),
+        methods=bytes(METHODS.index(each.method) for each in placements),
+        node_ids=tuple(codes),
+    )
+
+
+def _buffer(column: Sequence[int]) -> Sequence[int]:
+    """*column* as the store reads it: in int64, which is how a round hands it out."""
+    if isinstance(column, memoryview) and column.format in {"q", "l"}:
+        return column
+    return array("q", column)
