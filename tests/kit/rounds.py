@@ -164,14 +164,25 @@ class World:
         )
         return result
 
-    def grant(self, result: RoundResult) -> None:
-        """Make the decisions of *result* true."""
-        for each in result.preempted:
-            self.end_run(each.job_id, Outcome.PREEMPTED)
-        for each in result.scheduled:
-            job = self.jobs[each.job_id]
-            self.jobs[job.id] = leased(
-                job, node_id=each.node_id, at=self.now, priority=each.priority
+    def grant(self, decided: Any) -> None:
+        """Make the decisions of a result, or of `Decided`, true."""
+        plain = decided if hasattr(decided, "rested") else None
+        preempted = (
+            [p[0] for p in plain.preempted] if plain else [p.job_id for p in decided.preempted]
+        )
+        for job_id in preempted:
+            self.end_run(job_id, Outcome.PREEMPTED)
+        if plain:
+            placed = [(m[0], m[2], m[3]) for m in plain.moved]
+            started = [each[:3] for each in plain.scheduled]
+        else:
+            placed = [(m.job_id, m.node_id, m.priority) for m in decided.moved]
+            started = [(p.job_id, p.node_id, p.priority) for p in decided.scheduled]
+        for job_id, *_ in placed:
+            self.end_run(job_id, Outcome.PREEMPTED)
+        for job_id, node_id, priority in (*placed, *started):
+            self.jobs[job_id] = leased(
+                self.jobs[job_id], node_id=node_id, at=self.now, priority=priority
             )
 
     def end_run(self, job_id: str, outcome: Outcome) -> None:
