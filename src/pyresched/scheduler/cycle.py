@@ -70,7 +70,7 @@ class Scheduler:
         self._journal = journal
         self._ids = ids
         self._sync = Sync(config, journal)
-        self._check = SubmitCheck(self._sync.nodes, config)
+        self._check = SubmitCheck(self._sync.nodes, config, self._sync.queues)
         self._states: dict[PoolName, RoundState] = {}
         # The serial and the penalties with which a step found nothing to do.
         self._settled: tuple[int, tuple[ShortRun, ...]] | None = None
@@ -127,6 +127,7 @@ class Scheduler:
                 self._sync.snapshot,
                 queues=self._sync.queues,
                 pools=self._sync.pools,
+                reached=self._check.pools,
                 check=self._check,
                 config=self._config,
                 now=now,
@@ -224,10 +225,15 @@ class Scheduler:
         # 3. Jobs whose delay is over go back to their places.
         self._commit(outcomes.due(self._sync.snapshot, now))
         # 4. Jobs that could not be checked against the nodes before.
-        pools = self._sync.pools
-        if pools:
+        if reached := self._check.pools:
             self._commit(
-                submit.validate(self._sync.snapshot, pools=pools, check=self._check, now=now)
+                submit.validate(
+                    self._sync.snapshot,
+                    pools=self._sync.pools,
+                    reached=reached,
+                    check=self._check,
+                    now=now,
+                )
             )
         # 5. A round for each pool, and leases for what it placed; nothing when nothing is new.
         results: dict[PoolName, RoundResult] = {}

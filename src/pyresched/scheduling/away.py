@@ -19,6 +19,7 @@ from pyresched.model import (
     Toleration,
     parse_quantity,
 )
+from pyresched.model.requests import replaced
 
 __all__ = ["away_variants"]
 
@@ -76,15 +77,4 @@ def _tolerant(requirements: Requirements, taints: Sequence[Taint]) -> Requiremen
         else Toleration(taint.key, taint.value, taint.effect)
         for taint in taints
     ]
-    return Requirements(
-        requirements.resources,
-        requirements.priority_class,
-        selector=requirements.selector,
-        tolerations=(*requirements.tolerations, *added),
-        constraints=requirements.constraints,
-        affinity=requirements.affinity,
-        preferences=requirements.preferences,
-        spread=requirements.spread,
-        scope=requirements.scope,
-        nodes=requirements.nodes,
-    )
+    return replaced(requirements, tolerations=(*requirements.tolerations, *added))

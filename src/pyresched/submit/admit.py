@@ -51,10 +51,12 @@ def admit(
     check: Check,
     config: SchedulingConfig,
     now: Instant,
+    reached: AbstractSet[PoolName] | None = None,
 ) -> Changes:
     """New rows for *jobs*, which come from users: queued, without runs.
 
-    *pools* are those with known nodes. A job of none of them, or of a gang that is not complete
+    *pools* are those with known nodes, *reached* (None: the same) those whose jobs may use known
+    nodes, of other pools too. A job of none of them, or of a gang that is not complete
     in this request, is checked later, by `validate`. A job that no node could hold ends at
     once, refused. An unknown queue is made, with weight 1, where `config.create_queues` says
     so. Raises DuplicateId, or InputError that names job and field of everything wrong.
@@ -65,7 +67,7 @@ def admit(
         raise refuse(faults, source="")
     made = dict.fromkeys(job.queue for job in jobs if job.queue not in queues)
     events = [Event(kind=EventKind.QUEUE_CHANGED, at=now, queue=name) for name in made]
-    findings = _examine(jobs, pools=pools, check=check)
+    findings = _examine(jobs, pools=pools, reached=reached, check=check)
     rows = []
     for job in jobs:
         events.append(_event(EventKind.SUBMITTED, job, now=now))
@@ -85,11 +87,16 @@ def admit(
 
 
 def validate(
-    snapshot: JobReader, *, pools: AbstractSet[PoolName], check: Check, now: Instant
+    snapshot: JobReader,
+    *,
+    pools: AbstractSet[PoolName],
+    check: Check,
+    now: Instant,
+    reached: AbstractSet[PoolName] | None = None,
 ) -> Changes:
     """Check the jobs that nobody could check before: their nodes or the rest of their gang came."""
     jobs = [job for job in snapshot.unvalidated() if job.state is JobState.QUEUED]
-    findings = _examine(jobs, pools=pools, check=check)
+    findings = _examine(jobs, pools=pools, reached=reached, check=check)
     draft = Draft(snapshot)
     for job in jobs:
         reason = findings.refused.get(job.id)
@@ -108,13 +115,20 @@ class _Findings(Struct, frozen=True):
     refused: Mapping[JobId, UnschedulableReason]
 
 
-def _examine(jobs: Sequence[Job], *, pools: AbstractSet[PoolName], check: Check) -> _Findings:
+def _examine(
+    jobs: Sequence[Job],
+    *,
+    pools: AbstractSet[PoolName],
+    reached: AbstractSet[PoolName] | None,
+    check: Check,
+) -> _Findings:
     """Check those of *jobs* that can be checked; a gang passes or is refused as one."""
+    near = pools if reached is None else reached
     sizes = Counter((job.queue, job.gang.id) for job in jobs if job.gang is not None)
     ready = [
         job
         for job in jobs
-        if not pools.isdisjoint(job.pools)
+        if not near.isdisjoint(job.pools)
         and (job.gang is None or sizes[job.queue, job.gang.id] == job.gang.cardinality)
     ]
     if not ready:

@@ -80,6 +80,16 @@ def test_jobs_that_came_before_the_nodes_are_placed_once_there_are_some() -> Non
     assert made.snapshot().get("big").reason == "exceeds_every_node"
 
 
+def test_a_submit_is_checked_against_what_its_queue_may_hold() -> None:
+    """By the row of the queue as it is; the same job of another queue is placed."""
+    made = scheduler(node())
+    limited = Queue(name="limited", max_fraction_by_class={"default": {"cpu": 0.5}})
+    made.put_queues([limited], 0)
+    made.submit([job("a", 3000, 1, queue="limited"), job("b", 3000, 1)], 1)
+    assert made.snapshot().get("a").reason == "class_limit"
+    assert made.snapshot().get("b").validated
+
+
 def test_a_step_without_news_has_no_round() -> None:
     """After one that changed nothing; any news brings the next."""
     made = scheduler(node())

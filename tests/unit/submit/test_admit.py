@@ -42,6 +42,7 @@ def admitted(
     reader: DictReader | None = None,
     queues: Sequence[Queue] = (),
     pools: Sequence[str] = ("default",),
+    reached: Sequence[str] | None = None,
     check: AtMostFour | None = None,
     config: SchedulingConfig | None = None,
 ) -> Changes:
@@ -51,6 +52,7 @@ def admitted(
         reader or DictReader(),
         queues={queue.name: queue for queue in queues},
         pools=set(pools),
+        reached=None if reached is None else set(reached),
         check=check or AtMostFour(),
         config=config or SchedulingConfig(),
         now=9,
@@ -99,6 +101,21 @@ def test_a_job_is_not_refused_while_a_pool_of_its_own_is_still_to_come() -> None
     ]
     whole = admitted(big, small, pools=("a", "b"), config=config)
     assert [row.state for row in whole.jobs] == [JobState.FAILED, JobState.QUEUED]
+
+
+def test_a_pool_whose_jobs_may_be_guests_is_one_to_check_against() -> None:
+    """What fits there passes; what does not waits for the pool's own nodes, which may hold it."""
+    two_pools = SchedulingConfig(
+        pools=(PoolConfig(name="default", away_pools=("big",)), PoolConfig(name="big"))
+    )
+    new = (job("small"), job("large", 5000, 1))
+    changes = admitted(*new, config=two_pools, pools=["big"], reached=["big", "default"])
+    assert [each.validated for each in changes.jobs] == [True, False]
+    reader = DictReader(changes.jobs)
+    later = validate(
+        reader, pools={"big", "default"}, reached={"big", "default"}, check=AtMostFour(), now=10
+    )
+    assert [(each.id, each.state) for each in later.jobs] == [("large", JobState.FAILED)]
 
 
 def test_an_id_is_one_job() -> None:
