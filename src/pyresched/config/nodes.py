@@ -67,6 +67,11 @@ def nodes_from(
         except InputError as bad:
             faults.append(Fault(f"{path}.resources", str(bad)))
             continue
+        for resource, amount in zip(config.resources, total, strict=True):
+            if resource.floating and amount:
+                sentence = f"{resource.name} is floating, which no node has"
+                right = "write its quantity under the pool in the configuration"
+                faults.append(Fault(f"{path}.resources", f"{sentence}; {right}"))
         if len(nodes) + (entry.count or 1) > _MOST_NODES:
             faults.append(Fault(path, f"makes more than {_MOST_NODES} nodes; write fewer"))
             continue

@@ -47,8 +47,15 @@ class TableReader(Protocol):
         """What is wrong with the orders to search in, as sentences."""
 
 
-def breaches(table: TableReader, nodes: Sequence[Node]) -> Iterator[str]:
-    """Each breach, as a sentence that names the invariant, the node and what was expected."""
+def breaches(
+    table: TableReader, nodes: Sequence[Node], rooms: Sequence[ResourceVector] | None = None
+) -> Iterator[str]:
+    """Each breach, as a sentence that names the invariant, the node and what was expected.
+
+    *rooms* is what jobs may have of each of *nodes*; None: what it says itself.
+    """
+    if rooms is None:
+        rooms = [node.allocatable for node in nodes]
     if table.node_ids != tuple(sorted(node.id for node in nodes)):
         yield "INV-B4: the table's nodes are not those of the db, sorted"
         return
@@ -59,22 +66,23 @@ def breaches(table: TableReader, nodes: Sequence[Node]) -> Iterator[str]:
             yield f"INV-B4: job {job_id} is listed and holds nothing"
             continue
         held.setdefault(binding[0], {})[job_id] = binding[1:]
-    for i, node in enumerate(nodes):
+    for i, (node, room) in enumerate(zip(nodes, rooms, strict=True)):
         own = held.get(node.id, {})
         if table.bound(i) != sorted(own):
             yield f"INV-B4: node {node.id} lists {table.bound(i)}, held by {sorted(own)}"
-        if table.total(i) != node.allocatable:
-            yield f"INV-B1: node {node.id} has {node.allocatable}, the table {table.total(i)}"
+        if table.total(i) != room:
+            yield f"INV-B1: node {node.id} has {room}, the table {table.total(i)}"
         if table.is_open(i) and not node.takes_new_runs:
             yield f"INV-B7: node {node.id} takes nothing new, the table is open"
-        yield from _amount_breaches(table, i, node, list(own.values()))
+        yield from _amount_breaches(table, i, node.id, room, list(own.values()))
     yield from table.check_orders()
 
 
 def _amount_breaches(
     table: TableReader,
     i: int,
-    node: Node,
+    node_id: NodeId,
+    room: ResourceVector,
     own: list[tuple[Requirements, int, bool, bool]],
 ) -> Iterator[str]:
     below: tuple[int, ...] | None = None
@@ -86,13 +94,13 @@ def _amount_breaches(
         ]
         expected = tuple(
             total - min(sum(amounts), _INT64_MAX)
-            for total, *amounts in zip(node.allocatable, *counted, strict=True)
+            for total, *amounts in zip(room, *counted, strict=True)
         )
         found = table.amounts(i, level).to_tuple()
         if found != expected:
             number = "INV-B1" if level == EVICTED else "INV-B2"
             at = "the evicted level" if level == EVICTED else f"level {level}"
-            yield f"{number}: node {node.id} at {at} has {found} left, expected {expected}"
+            yield f"{number}: node {node_id} at {at} has {found} left, expected {expected}"
         if below is not None and any(a > b for a, b in zip(below, found, strict=True)):
-            yield f"INV-B3: node {node.id} has less left at level {level} than below it"
+            yield f"INV-B3: node {node_id} has less left at level {level} than below it"
         below = found

@@ -14,6 +14,7 @@ from pyresched.model import Job, JobId, Node, NodeId, Requirements, ResourceVect
 from pyresched.nodedb.answers import Candidate, NotFound, Victims
 from pyresched.nodedb.attempt import Attempt, id_of, level_of
 from pyresched.nodedb.check import breaches
+from pyresched.nodedb.intake import room_of
 from pyresched.nodedb.refusals import excluded
 
 if TYPE_CHECKING:
@@ -195,7 +196,8 @@ class NodeFork:
 
     def check(self) -> list[str]:
         """Each breach of INV-B1 to INV-B4, INV-B7 and INV-B11, as a sentence."""
-        return list(breaches(self.table, self.nodes))
+        room = [room_of(node, self._config) for node in self.nodes]
+        return list(breaches(self.table, self.nodes, room))
 
     # --- inside -----------------------------------------------------------------------------
 

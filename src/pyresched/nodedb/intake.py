@@ -1,4 +1,4 @@
-"""What a node must be to be taken in, as the sentence that refuses it.
+"""What a node must be to be taken in, as the sentence that refuses it; what jobs may have of it.
 
 Relies on nothing that a node says of itself: its fields are as its maker wrote them.
 """
@@ -6,18 +6,21 @@ Relies on nothing that a node says of itself: its fields are as its maker wrote 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError
-from pyresched.model import Intake, Node, ResourceVector, Taint, TaintEffect
+from pyresched.model import Intake, Node, Resource, ResourceVector, Taint, TaintEffect
 
-__all__ = ["refuse_bad"]
+__all__ = ["refuse_bad", "room_of"]
 
 _LONGEST_LABEL: Final = 253
 _INT64_MAX: Final = 2**63 - 1
+# More than is ever bound, and far enough from the largest number to be added to.
+_ENDLESS: Final = 2**62
 _TEXTS: Final = ("id", "pool", "executor", "node_type")
 
 
-def refuse_bad(node: Node, names: tuple[str, ...]) -> None:
-    """Raise InputError for a node that cannot be; *names* are the resources."""
+def refuse_bad(node: Node, resources: tuple[Resource, ...]) -> None:
+    """Raise InputError for a node that cannot be."""
     if not isinstance(node, Node):
         raise InputError(f"{node!r:.80} is not a node; give a Node")
     for name in _TEXTS:
@@ -25,9 +28,9 @@ def refuse_bad(node: Node, names: tuple[str, ...]) -> None:
             raise _wrong(node, name, "a plain text")
     if not node.id:
         raise InputError("a node needs an id that is not empty")
-    _check_amounts(node, "total", names)
+    _check_amounts(node, "total", resources)
     if node.unallocatable is not None:
-        _check_amounts(node, "unallocatable", names)
+        _check_amounts(node, "unallocatable", resources)
     if not isinstance(node.intake, Intake):
         raise _wrong(node, "intake", "an Intake")
     if node.lost_at is not None and type(node.lost_at) is not int:
@@ -45,17 +48,35 @@ def refuse_bad(node: Node, names: tuple[str, ...]) -> None:
     _check_labels(node)
 
 
-def _check_amounts(node: Node, name: str, names: tuple[str, ...]) -> None:
+def room_of(node: Node, config: SchedulingConfig) -> ResourceVector:
+    """What jobs may have of *node*: without end of what floats, which pools count, not nodes."""
+    if not config.has_floating:
+        return node.allocatable
+    return ResourceVector(
+        [
+            _ENDLESS if resource.floating else amount
+            for resource, amount in zip(config.resources, node.allocatable, strict=True)
+        ]
+    )
+
+
+def _check_amounts(node: Node, name: str, resources: tuple[Resource, ...]) -> None:
     amounts = getattr(node, name)
     if not isinstance(amounts, ResourceVector):
         raise _wrong(node, name, "a ResourceVector")
-    if len(amounts) != len(names):
-        raise InputError(
-            f"node {node.id!r}: {len(amounts)} amounts; the resources are {', '.join(names)}"
-        )
-    if amounts.has_negative:
-        resource, amount = next(each for each in zip(names, amounts, strict=True) if each[1] < 0)
-        raise InputError(f"node {node.id!r}: {resource} {amount} is negative; write 0 or more")
+    if len(amounts) != len(resources):
+        named = ", ".join(resource.name for resource in resources)
+        raise InputError(f"node {node.id!r}: {len(amounts)} amounts; the resources are {named}")
+    for resource, amount in zip(resources, amounts, strict=True):
+        if amount < 0:
+            raise InputError(
+                f"node {node.id!r}: {resource.name} {amount} is negative; write 0 or more"
+            )
+        if amount and resource.floating:
+            raise InputError(
+                f"node {node.id!r}: {resource.name} is floating, which no node has; write 0 here "
+                "and its quantity under the pool"
+            )
 
 
 def _is_taint(taint: object) -> bool:

@@ -26,7 +26,7 @@ from pyresched.model import (
 )
 from pyresched.nodedb.check import breaches
 from pyresched.nodedb.fork import NodeFork
-from pyresched.nodedb.intake import refuse_bad
+from pyresched.nodedb.intake import refuse_bad, room_of
 from pyresched.nodedb.matching import Matching
 
 __all__ = ["Diff", "NodeDb"]
@@ -67,7 +67,7 @@ class _Pool:
         if self._bare is None:
             nodes = tuple(replace(n, intake=Intake.OPEN, lost_at=None) for n in self.nodes)
             table = NodeTable(self.table.levels, self.table.width)
-            _fill(table, nodes)
+            _fill(table, nodes, config)
             table.matcher = self.table.matcher
             self._bare = NodeFork(table, nodes, config)
         return self._bare.fork()
@@ -80,12 +80,12 @@ class _Pool:
 
 
 def _fill(
-    table: NodeTable, nodes: Sequence[Node]
+    table: NodeTable, nodes: Sequence[Node], config: SchedulingConfig
 ) -> list[tuple[JobId, NodeId, Requirements, int, bool, PoolName]]:
     """Make *nodes*, sorted, those of *table*; what is bound to nodes that are gone."""
     return table.set_nodes(
         tuple(node.id for node in nodes),
-        [node.allocatable for node in nodes],
+        [room_of(node, config) for node in nodes],
         bytes(node.takes_new_runs for node in nodes),
         [node.max_jobs for node in nodes],
     )
@@ -173,9 +173,8 @@ class NodeDb:
         InputError for a field that cannot be; then nothing has changed.
         """
         given: dict[NodeId, Node] = {}
-        names = self.config.spec.names
         for node in nodes:
-            refuse_bad(node, names)
+            refuse_bad(node, self.config.resources)
             if given.setdefault(node.id, node) != node:
                 raise DuplicateId(f"node {node.id!r} comes twice with different content; keep one")
         by_pool: dict[PoolName, list[Node]] = {}
@@ -251,9 +250,11 @@ class NodeDb:
         found: list[str] = []
         with self._lock:
             for name, pool in sorted(self._pools.items()):
-                found.extend(f"pool {name}: {each}" for each in breaches(pool.table, pool.nodes))
-                wrong = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
-                found.extend(f"INV-B4: node {id} is filed under another pool" for id in wrong)
+                room = [room_of(node, self.config) for node in pool.nodes]
+                wrong = breaches(pool.table, pool.nodes, room)
+                found.extend(f"pool {name}: {each}" for each in wrong)
+                astray = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
+                found.extend(f"INV-B4: node {id} is filed under another pool" for id in astray)
             for job_id, (node_id, *_) in self._homeless.items():
                 if node_id in self._pool_of:
                     found.append(f"INV-B6: job {job_id} waits for node {node_id}, which is there")
@@ -296,9 +297,8 @@ class NodeDb:
                 node.takes_new_runs,
                 node.max_jobs,
             ):
-                pool.table.set_node(
-                    i, node.allocatable, takes_new=node.takes_new_runs, most_jobs=node.max_jobs
-                )
+                room = room_of(node, self.config)
+                pool.table.set_node(i, room, takes_new=node.takes_new_runs, most_jobs=node.max_jobs)
         pool.set_rows(tuple(nodes))
         if differs:
             pool.match_by(pool.matching.updated({known[node.id]: node for node in rows}))
@@ -306,7 +306,7 @@ class NodeDb:
     def _set_nodes(self, name: PoolName, nodes: list[Node]) -> None:
         """Make *nodes*, sorted, those of the pool; bindings follow their nodes."""
         pool = self._pool(name)
-        homeless = _fill(pool.table, nodes)
+        homeless = _fill(pool.table, nodes, self.config)
         for node in pool.nodes:
             self._pool_of.pop(node.id, None)
         for node in nodes:
