@@ -21,6 +21,7 @@ __all__ = [
     "TooManyJobs",
     "TxnClosed",
     "UnknownNode",
+    "UnreadableRound",
     "WriterBusy",
     "did_you_mean",
 ]
@@ -48,6 +49,10 @@ class InputError(PyreschedError, ValueError):
 
 class ConfigError(InputError):
     """A configuration that cannot be used: names the key and what would be right."""
+
+
+class UnreadableRound(InputError):
+    """A file that holds no saved round, or not all of it: names the file and what is wrong."""
 
 
 class MissingExtra(PyreschedError, ImportError):
