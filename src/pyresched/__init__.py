@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TooManyJobs,
         TxnClosed,
         UnknownNode,
+        UnreadableRound,
         WriterBusy,
     )
     from pyresched.fairness import DominantResourceFairness
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     )
     from pyresched.nodedb import Candidate, NodeDb, NotFound, Victims
     from pyresched.scheduler import Scheduler
-    from pyresched.scheduling import RoundState, run_round
+    from pyresched.scheduling import RoundState, load_round, run_round, save_round
     from pyresched.simulator import simulate
     from pyresched.spec import JobSpec
     from pyresched.store import MemoryJournal
@@ -97,10 +98,13 @@ __all__ = [
     "TooManyJobs",
     "TxnClosed",
     "UnknownNode",
+    "UnreadableRound",
     "Victims",
     "WriterBusy",
     "load_config",
+    "load_round",
     "run_round",
+    "save_round",
     "simulate",
 ]
 
@@ -147,10 +151,13 @@ _HOMES = {
     "TooManyJobs": "errors",
     "TxnClosed": "errors",
     "UnknownNode": "errors",
+    "UnreadableRound": "errors",
     "Victims": "nodedb",
     "WriterBusy": "errors",
     "load_config": "config",
+    "load_round": "scheduling",
     "run_round": "scheduling",
+    "save_round": "scheduling",
     "simulate": "simulator",
 }
 

@@ -6,6 +6,7 @@ from typing import Annotated, Protocol
 import typer
 
 from pyresched.cli.generate import generate
+from pyresched.cli.replay import replay
 from pyresched.cli.simulate import simulate
 
 __all__ = ["app", "command"]
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate)
 app.command("generate")(generate)
+app.command("replay")(replay)
 
 
 def _print_version(asked: bool) -> None:

@@ -17,9 +17,11 @@ from rich.table import Table
 
 from pyresched import report
 from pyresched.cli.options import duration, queue_numbers
-from pyresched.errors import MissingExtra
+from pyresched.errors import InputError, MissingExtra
 from pyresched.model import NANOS
 from pyresched.report.records import SimulationResult, SkippedLine, Summary
+from pyresched.scheduling import Arguments
+from pyresched.scheduling import save_round as write_round
 from pyresched.simulator.checks import Checks
 from pyresched.simulator.engine import Moment
 from pyresched.simulator.placing import Existing, check_target, new_folder
@@ -70,6 +72,12 @@ def simulate(
         Path | None, typer.Option(help="Folder for tables, pictures and report.html.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files of --out.")] = False,
+    save_round: Annotated[
+        tuple[int, Path] | None,
+        typer.Option(
+            metavar="N FILE", help="Save the N-th round, for pyresched replay and explain."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Check every invariant after each step (slow).")
@@ -92,6 +100,7 @@ def simulate(
     existing = Existing.REPLACE if force else Existing.REFUSE
     if out is not None:
         check_target(out, existing)
+    saver = None if save_round is None else _Saver(*save_round, existing)
     with _progress() as on_cycle:
         result = run_simulation(
             log,
@@ -105,6 +114,7 @@ def simulate(
             preemptible_queues=queue_numbers(preemptible_queue or (), option="--preemptible-queue"),
             checks=Checks.EVERY_STEP if check else Checks.NEVER,
             on_cycle=on_cycle,
+            on_round=saver,
         )
     for line in _remarks(result, out):
         print(f"pyresched: {line}", file=sys.stderr)
@@ -116,6 +126,35 @@ def simulate(
         Console(highlight=False).print(_table(result.summary))
         if out is not None:
             print(f"Results: {out}")
+    if saver is not None:
+        saver.check_reached()
+
+
+class _Saver:
+    """Saves the round with one number, counted from 1."""
+
+    def __init__(self, number: int, path: Path, existing: Existing) -> None:
+        """Raises InputError for what could not be saved."""
+        if number < 1:
+            raise InputError(f"--save-round: no round has the number {number}; the first is 1")
+        if existing is Existing.REFUSE and path.exists():
+            raise InputError(f"{path}: is there already; choose another name, or --force")
+        self._number = number
+        self._path = path
+        self._seen = 0
+
+    def __call__(self, arguments: Arguments) -> None:
+        """Take note of a round that is about to run."""
+        self._seen += 1
+        if self._seen == self._number:
+            write_round(self._path, *arguments)
+
+    def check_reached(self) -> None:
+        """Raise InputError when there were fewer rounds."""
+        if self._seen < self._number:
+            raise InputError(
+                f"--save-round: the simulation had {self._seen:,} rounds; write {self._seen} or less"
+            )
 
 
 def _write(result: SimulationResult, out: Path, existing: Existing) -> None:

@@ -6,6 +6,7 @@ on `sync` to bring in what was committed. No clock, no thread. Keeps INV-J1 to I
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from msgspec import Struct, structs
 
@@ -32,7 +33,7 @@ from pyresched.scheduler.arguments import instant, several
 from pyresched.scheduler.check import breaches, facts
 from pyresched.scheduler.journal import Journal
 from pyresched.scheduler.sync import Sync
-from pyresched.scheduling import RoundState, run_round
+from pyresched.scheduling import Arguments, RoundState, run_round, save_round
 from pyresched.scheduling.check import SubmitCheck
 from pyresched.scheduling.limits import look_again
 from pyresched.scheduling.penalties import ShortRun
@@ -214,8 +215,29 @@ class Scheduler:
 
     # The cycle
 
-    def step(self, now: Instant) -> StepResult:
-        """One cycle: what time has brought, then a round for each pool, then leases."""
+    def save_round(
+        self, path: str | Path, pool: str, now: Instant, *, anonymous: bool = False
+    ) -> None:
+        """Write the round over *pool* that is due at *now* to a file, to replay or explain it.
+
+        Nothing is decided and nothing changes. With *anonymous*, names that people chose are
+        replaced by pseudonyms. Raises InputError for a place that cannot be written to and
+        ConfigError for an unknown pool.
+        """
+        now = instant(now)
+        self._sync.catch_up()
+        before = self._states.get(self._config.pools[-1].name)
+        name, penalties = PoolName(pool), self._sync.penalties(now)
+        taken = self._taken(self._sync.snapshot, name, before, penalties, now)
+        save_round(path, *taken, anonymous=anonymous)
+
+    def step(
+        self, now: Instant, *, on_round: Callable[[Arguments], None] | None = None
+    ) -> StepResult:
+        """One cycle: what time has brought, then a round for each pool, then leases.
+
+        *on_round* is called with what each round takes, before it runs.
+        """
         now = instant(now)
         # 1. Follow what others have committed.
         self._sync.catch_up()
@@ -240,12 +262,17 @@ class Scheduler:
         penalties = self._sync.penalties(now)
         let_go = self._again_at is not None and self._again_at <= now
         if self._settled != (self._sync.serial, penalties) or let_go:
-            results = self._rounds(now, penalties)
+            results = self._rounds(now, penalties, on_round)
             if not any(results.values()):
                 self._settled = (self._sync.serial, penalties)
         return StepResult(results=results, next_wake=self._next_wake(now))
 
-    def _rounds(self, now: Instant, penalties: Sequence[ShortRun]) -> dict[PoolName, RoundResult]:
+    def _rounds(
+        self,
+        now: Instant,
+        penalties: Sequence[ShortRun],
+        on_round: Callable[[Arguments], None] | None,
+    ) -> dict[PoolName, RoundResult]:
         """Decide pool by pool, each on top of the pools before it, and commit all at once."""
         results: dict[PoolName, RoundResult] = {}
         states = dict(self._states)
@@ -258,12 +285,10 @@ class Scheduler:
             overlay = None
             for pool in self._config.pools:
                 name = pool.name
-                charged = tuple(each for each in penalties if each.pool == name)
-                state = structs.replace(states.get(name, RoundState()), penalties=charged)
-                state = handed_on(state, before, self._config)
-                results[name], before = run_round(
-                    reader, self._sync.nodes, self._sync.queues, name, self._config, state, now
-                )
+                taken = self._taken(reader, name, before, penalties, now)
+                if on_round is not None:
+                    on_round(taken)
+                results[name], before = run_round(*taken)
                 states[name] = before
                 again.append(look_again(results[name], self._config, before, now))
                 changes = leasing.grant(results[name], reader, now, self._ids, self._config)
@@ -277,6 +302,21 @@ class Scheduler:
         self._states = states
         self._again_at = min((each for each in again if each is not None), default=None)
         return results
+
+    def _taken(
+        self,
+        reader: Reader,
+        pool: PoolName,
+        before: RoundState | None,
+        penalties: Iterable[ShortRun],
+        now: Instant,
+    ) -> Arguments:
+        """What a round over *pool* takes, after one over any pool that left the state *before*."""
+        charged = tuple(each for each in penalties if each.pool == pool)
+        state = structs.replace(self._states.get(pool, RoundState()), penalties=charged)
+        state = handed_on(state, before, self._config)
+        sync = self._sync
+        return Arguments(reader, sync.nodes, sync.queues, pool, self._config, state, now)
 
     def _next_wake(self, now: Instant) -> Instant | None:
         """When the next job is due, the next lease or penalty ends, or a limit lets go."""

@@ -13,10 +13,13 @@ from pyresched.model import (
     Termination,
 )
 from pyresched.scheduling.check import SubmitCheck, unplaceable
+from pyresched.scheduling.inputs import Arguments, RoundInputs
 from pyresched.scheduling.round import QueueReader, run_round
+from pyresched.scheduling.saved import SavedRound, load_round, save_round
 from pyresched.scheduling.state import RoundState
 
 __all__ = [
+    "Arguments",
     "Method",
     "Move",
     "Placement",
@@ -26,10 +29,14 @@ __all__ = [
     "QueueCounts",
     "QueueReader",
     "QueueShare",
+    "RoundInputs",
     "RoundResult",
     "RoundState",
+    "SavedRound",
     "SubmitCheck",
     "Termination",
+    "load_round",
     "run_round",
+    "save_round",
     "unplaceable",
 ]

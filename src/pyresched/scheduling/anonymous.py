@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, Union, cast
 
 from msgspec import Struct, structs
 
+from pyresched.config import PoolConfig
 from pyresched.model import (
     Constraint,
     ExecutorName,
@@ -67,9 +68,7 @@ _KINDS: Final[Mapping[object, _Kind]] = {
     ExecutorName: _Kind.EXECUTOR,
 }
 # What these take is renamed; the values of all others are read, so what they take is told.
-_BY_VALUE: Final = frozenset(
-    {Operator.IN, Operator.NOT_IN, Operator.EQUAL, Operator.NOT_EQUAL}
-)
+_BY_VALUE: Final = frozenset({Operator.IN, Operator.NOT_IN, Operator.EQUAL, Operator.NOT_EQUAL})
 _VALUELESS: Final = frozenset(
     {Operator.EXISTS, Operator.DOES_NOT_EXIST, Operator.IS_SET, Operator.IS_NOT_SET}
 )
@@ -272,7 +271,9 @@ class _Renaming:
             return cast("T", self._name_of(kind, given))
         match given:
             case Taint():
-                return cast("T", self._taint(given))
+                twin = self._taint(given)
+                # Of a well-known node type this is no value but any.
+                return cast("T", structs.replace(twin, value="*") if given.value == "*" else twin)
             case Toleration():
                 return cast("T", self._toleration(given))
             case Queue():
@@ -306,4 +307,6 @@ class _Renaming:
 
 @cache
 def _hints(cls: type) -> dict[str, object]:
-    return typing.get_type_hints(cls)
+    """What the fields of *cls* are, names of queues as such."""
+    hints = typing.get_type_hints(cls)
+    return hints | {"queue_weights": dict[QueueName, float]} if cls is PoolConfig else hints

@@ -138,9 +138,7 @@ class RoundInputs(Struct, frozen=True, kw_only=True):
     def without_run(self, job: Job) -> "RoundInputs":
         """The same after the run of *job* has ended well, and the job with it."""
         run = job.runs[-1].replace(ended_at=self.now, outcome=Outcome.SUCCEEDED)
-        ended = job.replace(
-            state=JobState.SUCCEEDED, runs=(*job.runs[:-1], run), ended_at=self.now
-        )
+        ended = job.replace(state=JobState.SUCCEEDED, runs=(*job.runs[:-1], run), ended_at=self.now)
         return self.with_jobs(ended)
 
     def _holders(self) -> Iterator[Job]:
@@ -157,18 +155,16 @@ class Edited:
     def __init__(
         self, base: RoundReader, rows: Mapping[JobId, Job], config: SchedulingConfig
     ) -> None:
-        if isinstance(base, Edited):  # one layer is enough
-            base, rows = base._base, {**base._rows, **rows}
-        self._base = base
-        self._rows = dict(sorted(rows.items()))
+        self.base: RoundReader = base
+        self.rows: Mapping[JobId, Job] = dict(sorted(rows.items()))
         self._priorities = {each.name: each.priority for each in config.priority_classes}
-        self._queues = {job.queue for job in self._rows.values()}
-        before = base.get_many(self._rows)
+        self._queues = {job.queue for job in self.rows.values()}
+        before = base.get_many(self.rows)
         self._queues.update(job.queue for job in before if job is not None)
 
     def get(self, id: str) -> Job | None:
         """The job, or None."""
-        return self._rows.get(JobId(id)) or self._base.get(id)
+        return self.rows.get(JobId(id)) or self.base.get(id)
 
     def get_many(self, ids: Iterable[str]) -> list[Job | None]:
         """The job or None for each id, in their order."""
@@ -178,60 +174,60 @@ class Edited:
         """The members of a gang, in submit order and then by id."""
         ours = (
             job
-            for job in self._rows.values()
+            for job in self.rows.values()
             if job.queue == queue and job.gang is not None and job.gang.id == gang_id
         )
-        return sorted((*self._theirs(self._base.gang(queue, gang_id)), *ours), key=_submitted)
+        return sorted((*self._theirs(self.base.gang(queue, gang_id)), *ours), key=_submitted)
 
     def leased(self) -> list[Job]:
         """Jobs that hold room on a node."""
-        ours = (job for job in self._rows.values() if job.state.active)
-        return sorted((*self._theirs(self._base.leased()), *ours), key=_submitted)
+        ours = (job for job in self.rows.values() if job.state.active)
+        return sorted((*self._theirs(self.base.leased()), *ours), key=_submitted)
 
     def unvalidated(self) -> list[Job]:
         """Jobs that nobody has checked against the nodes yet."""
-        ours = (job for job in self._rows.values() if not (job.validated or job.state.terminal))
-        return sorted((*self._theirs(self._base.unvalidated()), *ours), key=_submitted)
+        ours = (job for job in self.rows.values() if not (job.validated or job.state.terminal))
+        return sorted((*self._theirs(self.base.unvalidated()), *ours), key=_submitted)
 
     def backing_off(self, before: Instant | None = None) -> list[Job]:
         """Jobs that wait and are eligible at *before* or earlier, due first; None: all."""
         ours = (
             job
-            for job in self._rows.values()
+            for job in self.rows.values()
             if job.state is JobState.BACKING_OFF
             and job.eligible_at is not None
             and (before is None or job.eligible_at <= before)
         )
-        found = (*self._theirs(self._base.backing_off(before)), *ours)
+        found = (*self._theirs(self.base.backing_off(before)), *ours)
         return sorted(found, key=lambda job: (job.eligible_at or 0, *_submitted(job)))
 
     def queues(self) -> list[QueueName]:
         """The queues that have queued jobs."""
-        ours = (job.queue for job in self._rows.values() if job.state is JobState.QUEUED)
-        return sorted({*self._base.queues(), *ours})
+        ours = (job.queue for job in self.rows.values() if job.state is JobState.QUEUED)
+        return sorted({*self.base.queues(), *ours})
 
     def queued(self, queue: str, pool: str) -> Iterable[Job]:
         """The queued jobs of a queue that may run in the pool, in scheduling order."""
         if queue not in self._queues:
-            return self._base.queued(queue, pool)
+            return self.base.queued(queue, pool)
         ours = (
             job
-            for job in self._rows.values()
+            for job in self.rows.values()
             if job.queue == queue and job.state is JobState.QUEUED and pool in job.pools
         )
-        return sorted((*self._theirs(self._base.queued(queue, pool)), *ours), key=self._turn)
+        return sorted((*self._theirs(self.base.queued(queue, pool)), *ours), key=self._turn)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._rows or id in self._base
+        return id in self.rows or id in self.base
 
     def __len__(self) -> int:
-        return len(self._base) + sum(id not in self._base for id in self._rows)
+        return len(self.base) + sum(id not in self.base for id in self.rows)
 
     def __iter__(self) -> Iterator[Job]:
-        return iter(sorted((*self._theirs(self._base), *self._rows.values()), key=_submitted))
+        return iter(sorted((*self._theirs(self.base), *self.rows.values()), key=_submitted))
 
     def _theirs(self, jobs: Iterable[Job]) -> Iterator[Job]:
-        return (job for job in jobs if job.id not in self._rows)
+        return (job for job in jobs if job.id not in self.rows)
 
     def _turn(self, job: Job) -> tuple[int, int, int, str]:
         urgency = self._priorities.get(job.requirements.priority_class, 0)
@@ -267,10 +263,10 @@ def _strays(snapshot: RoundReader, fork: NodeFork, pool: PoolName) -> dict[JobId
         elif held.requirements == job.requirements and _is_of(run, held, pool):
             agreed.add(job.id)
     others = [id for node in fork.nodes for id in fork.bound(node.id) if id not in agreed]
-    for id, job in zip(others, snapshot.get_many(others), strict=True):
+    for id, row in zip(others, snapshot.get_many(others), strict=True):
         held = fork.binding(id)
         if held is not None:
-            found[id] = _as_held(id, job, held, pool)
+            found[id] = _as_held(id, row, held, pool)
     return dict(sorted(found.items()))
 
 
@@ -289,9 +285,8 @@ def _as_held(id: JobId, job: Job | None, held: Binding, pool: PoolName) -> Job:
         run = run.replace(pool=run.pool if run.pool != pool else _ELSEWHERE)
     else:
         run = run.replace(pool=pool if held.preemptible else run.pool, priority=held.priority)
-    if job is None:
-        job = Job(id=id, queue=_GRANTED, requirements=held.requirements, submitted_at=0)
-    return job.replace(
+    row = job or Job(id=id, queue=_GRANTED, requirements=held.requirements, submitted_at=0)
+    return row.replace(
         requirements=held.requirements,
         state=JobState.LEASED,
         runs=(run.replace(ended_at=None, outcome=None),),

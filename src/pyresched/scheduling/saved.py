@@ -115,8 +115,7 @@ def save_round(  # noqa: PLR0917  # the arguments of `run_round` after the path
         kinds=tuple(_KindRow.of(requirements) for requirements in kinds),
         jobs=tuple(_JobRow.of(job, index) for job in jobs.values()),
         strays={
-            id: None if job is None else _JobRow.of(job, index)
-            for id, job in inputs.strays.items()
+            id: None if job is None else _JobRow.of(job, index) for id, job in inputs.strays.items()
         },
         digest=hashlib.sha256(result_bytes(result)).hexdigest(),
         anonymous=anonymous,
@@ -312,9 +311,7 @@ def _inputs(read: _Content) -> RoundInputs:
         config=read.config,
         state=read.state,
         now=read.now,
-        strays={
-            id: None if row is None else row.job(kinds) for id, row in read.strays.items()
-        },
+        strays={id: None if row is None else row.job(kinds) for id, row in read.strays.items()},
     )
 
 
@@ -450,9 +447,7 @@ def _write(path: Path, content: bytes) -> None:
         raise InputError(f"{str(path)!r}: no file can have this name; choose another") from bad
     except OSError as bad:
         reason = (bad.strerror or type(bad).__name__).lower()
-        raise InputError(
-            f"{path}: {reason}; choose a place that can be written to"
-        ) from bad
+        raise InputError(f"{path}: {reason}; choose a place that can be written to") from bad
     finally:
         if aside is not None:
             aside.unlink(missing_ok=True)

@@ -31,6 +31,7 @@ from pyresched.model.durations import INT64_MAX
 from pyresched.outcomes import Report, ReportKind
 from pyresched.report.records import Outage, Sample
 from pyresched.scheduler import Scheduler
+from pyresched.scheduling import Arguments
 from pyresched.simulator.books import Books, Place, Progress
 from pyresched.simulator.formats.swf import Ending
 from pyresched.simulator.samples import Samples
@@ -75,7 +76,8 @@ class Engine:
 
     A run starts when it is leased and is left alone until its time is over, its node is lost,
     or the scheduler stops it. *cycle* is the least time between two cycles, *until* an instant
-    after which nothing happens. *checks* is called after each cycle and yields breaches.
+    after which nothing happens. *checks* is called after each cycle and yields breaches,
+    *on_round* with what each round takes before it runs.
     """
 
     def __init__(
@@ -90,12 +92,14 @@ class Engine:
         until: Instant | None,
         on_cycle: Callable[[Moment], None] | None,
         checks: Callable[[Scheduler], list[str]] | None,
+        on_round: Callable[[Arguments], None] | None = None,
     ) -> None:
         self._workload = workload
         self._until = until
         self._cycle = cycle
         self._on_cycle = on_cycle
         self._checks = checks
+        self._on_round = on_round
         self._run_count = 0
         lease = config.lease_duration
         self._renewal = None if lease is None else max(lease // 3, 1)
@@ -134,7 +138,7 @@ class Engine:
                 self._deliver(self._until)
                 break
             self._deliver(now)
-            result = self._scheduler.step(now)
+            result = self._scheduler.step(now, on_round=self._on_round)
             # A cycle without news has no round; what the last one found still holds.
             self._rounds.update(result.results)
             self.cycles += 1

@@ -21,6 +21,7 @@ from pyresched.report.records import (
     Summary,
 )
 from pyresched.reschedule import Severity, problems
+from pyresched.scheduling import Arguments
 from pyresched.simulator import metrics
 from pyresched.simulator.checks import Checks, breaches
 from pyresched.simulator.draws import checked_seed
@@ -48,6 +49,7 @@ def simulate(
     preemptible_queues: frozenset[int] | None = None,
     checks: Checks = Checks.NEVER,
     on_cycle: Callable[[Moment], None] | None = None,
+    on_round: Callable[[Arguments], None] | None = None,
 ) -> SimulationResult:
     """Run the workload *log* through the scheduler and say what became of every job.
 
@@ -56,7 +58,8 @@ def simulate(
     in the columns of Los Alamos, laid over the nodes from the first submit on. *until* (ns)
     ends the simulation that long after the first submit; *cycle* (ns) is the least time between
     two scheduling cycles. *preemptible_queues* are numbers of queues of the log whose jobs give
-    way; None takes those that its header names. *on_cycle* is called after each cycle.
+    way; None takes those that its header names. *on_cycle* is called after each cycle, *on_round*
+    before each round with what `run_round` takes.
 
     The same arguments give an equal result. Raises InputError for what cannot be used, and
     AssertionError when *checks* find a breach.
@@ -88,6 +91,7 @@ def simulate(
         until=None if until is None else records.first_submit + until,
         on_cycle=on_cycle,
         checks=breaches if checks is Checks.EVERY_STEP else None,
+        on_round=on_round,
     )
     engine.run()
     return _result(engine, records, losses, cluster=cluster, config=settings, seed=seed)

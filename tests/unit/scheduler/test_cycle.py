@@ -35,7 +35,7 @@ from pyresched.model import (
     UnschedulableReason,
 )
 from pyresched.scheduler import Scheduler, cycle, sync
-from pyresched.scheduling import RoundState
+from pyresched.scheduling import Arguments, RoundState, load_round, save_round
 from pyresched.scheduling.limits import limits_for, spent
 from pyresched.store import MemoryJournal
 
@@ -167,6 +167,35 @@ def test_pools_hand_what_is_left_of_the_rates_from_one_to_the_next(
 def limits_of(pool: str, config: SchedulingConfig, state: RoundState) -> int | None:
     """How many jobs a round over *pool* may start at 0."""
     return limits_for(pool, {}, config, state, 0, ResourceVector([1, 1])).tokens
+
+
+def test_what_each_round_of_a_step_took_can_be_saved_and_run_again(tmp_path) -> None:
+    """The second pool's on top of the decisions of the first; in a step without news, nothing."""
+    made = scheduler(node("d"), node("o", pool="other"), config=TWO_POOLS)
+    made.submit(jobs(5, pools=("default", "other")), 0)
+
+    def keep(taken: Arguments) -> None:
+        save_round(tmp_path / taken.pool, *taken)
+
+    results = made.step(0, on_round=keep).results
+    for pool in ("default", "other"):
+        assert load_round(tmp_path / pool).run()[0] == results[pool]
+    made.step(1)
+    made.step(2, on_round=pytest.fail)
+
+
+def test_the_round_that_is_due_is_saved_and_nothing_changes(tmp_path) -> None:
+    """What the next step then decides."""
+    made = scheduler(node())
+    made.submit(jobs(6), 0)
+    serial = made.sync.serial
+    made.save_round(tmp_path / "due", "default", 0)
+    assert made.sync.serial == serial
+    result = load_round(tmp_path / "due").run()[0]
+    assert len(result.scheduled) == 4
+    assert made.step(0).results["default"] == result
+    with pytest.raises(ConfigError, match="unknown pool"):
+        made.save_round(tmp_path / "due", "nowhere", 0)
 
 
 def test_the_next_wake_is_the_first_lease_end_or_delay() -> None:
