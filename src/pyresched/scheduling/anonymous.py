@@ -254,6 +254,11 @@ class _Renaming:
             value=self._name_of(_Kind.VALUE, taint.value),
         )
 
+    def _taint_of_type(self, taint: Taint) -> Taint:
+        """The same of a well-known node type, where `*` is no value but any."""
+        twin = self._taint(taint)
+        return structs.replace(twin, value="*") if taint.value == "*" else twin
+
     def _toleration(self, each: Toleration) -> Toleration:
         return structs.replace(
             each,
@@ -271,9 +276,7 @@ class _Renaming:
             return cast("T", self._name_of(kind, given))
         match given:
             case Taint():
-                twin = self._taint(given)
-                # Of a well-known node type this is no value but any.
-                return cast("T", structs.replace(twin, value="*") if given.value == "*" else twin)
+                return cast("T", self._taint_of_type(given))
             case Toleration():
                 return cast("T", self._toleration(given))
             case Queue():

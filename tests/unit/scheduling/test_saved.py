@@ -10,9 +10,21 @@ from msgspec import structs
 
 from kit.jobs import job, requirements
 from kit.rounds import POOL, World, node
+from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.errors import ConfigError, InputError, UnreadableRound
-from pyresched.model import Constraint, Operator, ReasonCode
+from pyresched.model import (
+    Constraint,
+    Operator,
+    Queue,
+    ReasonCode,
+    ResourceVector,
+    Taint,
+    WellKnownNodeType,
+)
 from pyresched.scheduling import RoundState, load_round, run_round, save_round
+from pyresched.scheduling.buckets import Bucket
+from pyresched.scheduling.penalties import ShortRun
+from pyresched.scheduling.state import RateState
 
 
 def small_world() -> World:
@@ -195,6 +207,35 @@ def test_names_of_settings_and_amounts_stay(tmp_path):
     assert [job.requirements for job in inputs.jobs().values()] == [
         job.requirements for job in world.jobs.values()
     ]
+
+
+def test_names_in_settings_and_in_the_state_are_kept_or_replaced(tmp_path):
+    """Queues by name, taints of node types, short runs; any value stays any."""
+    config = SchedulingConfig(
+        node_types=(WellKnownNodeType(name="gpus", taints=(Taint("gpu", "*"), Taint("b", "x"))),),
+        pools=(PoolConfig(name="default", queue_weights={"a": 3.0, "b": 4.0}),),
+        queues=(Queue(name="a"),),
+        queue_rate=1.0,
+        queue_burst=2,
+    )
+    world = small_world().with_queues("b")
+    run = ShortRun("gone", POOL, "b", ResourceVector((1, 2)), 99)
+    bucket = Bucket(nanos=-5, part=3, at=1)
+    state = RoundState(rates=RateState(all=bucket, queues={"b": bucket}), penalties=(run,))
+    args = (world.job_db().snapshot(), world.node_db(), world.queues, POOL, config, state, 7)
+    save_round(tmp_path / "some.round", *args)
+    inputs = load_round(tmp_path / "some.round").inputs
+    assert (inputs.config, inputs.state) == (config, state)
+    save_round(tmp_path / "some.round", *args, anonymous=True)
+    inputs = load_round(tmp_path / "some.round").inputs
+    assert inputs.config.pools[0].queue_weights == {"queue-1": 3.0, "queue-2": 4.0}
+    assert inputs.config.queues[0].name == "queue-1"
+    assert inputs.config.node_types[0].taints == (
+        Taint("label-2", "*"),
+        Taint("label-1", "value-2"),
+    )
+    assert inputs.state.rates == RateState(all=bucket, queues={"queue-2": bucket})
+    assert inputs.state.penalties == (structs.replace(run, job_id="job-2", queue="queue-2"),)
 
 
 def test_a_saved_round_can_be_run_often(file):
