@@ -24,15 +24,19 @@ from pyresched.config.pools import PoolConfig, pool_faults
 from pyresched.config.reading import Fault, decode, key_path, read_mapping, refuse
 from pyresched.errors import ConfigError, InputError, did_you_mean
 from pyresched.model import (
+    AwayEntry,
+    AwayNodeType,
     JobType,
     PriorityClass,
     Queue,
     RescheduleBlock,
     ReschedulePolicy,
     Resource,
+    ResourceCondition,
     ResourceSpec,
     ResourceVector,
     Rounding,
+    Taint,
     WellKnownNodeType,
     parse_quantity,
 )
@@ -249,9 +253,26 @@ def _refuse_other_kinds(config: SchedulingConfig) -> None:
         ("pools", PoolConfig),
         ("queues", Queue),
     ):
-        for i, part in enumerate(getattr(config, field)):
-            if not isinstance(part, kind):
-                raise TypeError(f"{field}[{i}] is a {kind.__name__}, got {part!r}")
+        _refuse_others(field, getattr(config, field), kind)
+    for i, node_type in enumerate(config.node_types):
+        _refuse_others(f"node_types[{i}].taints", node_type.taints, Taint)
+        _refuse_others(f"node_types[{i}].when", node_type.when, ResourceCondition)
+    for i, each in enumerate(config.priority_classes):
+        path = f"priority_classes[{i}].away"
+        _refuse_others(path, each.away, AwayEntry)
+        for k, entry in enumerate(each.away):
+            _refuse_others(f"{path}[{k}].node_types", entry.node_types, AwayNodeType)
+            for n, added in enumerate(entry.node_types):
+                own = f"{path}[{k}].node_types[{n}].when"
+                _refuse_others(own, added.when, ResourceCondition)
+
+
+def _refuse_others(path: str, parts: Sequence[object], kind: type) -> None:
+    """Raise TypeError for the first of *parts* that is no *kind*."""
+    for i, part in enumerate(parts):
+        if not isinstance(part, kind):
+            article = "an" if kind.__name__.startswith("A") else "a"
+            raise TypeError(f"{path}[{i}] is {article} {kind.__name__}, got {part!r}")
 
 
 def _faults(config: SchedulingConfig) -> Iterator[Fault]:

@@ -4,7 +4,7 @@ import pytest
 
 from pyresched.config import SchedulingConfig, config_from
 from pyresched.errors import ConfigError
-from pyresched.model import ReschedulePolicy
+from pyresched.model import AwayEntry, PriorityClass, ReschedulePolicy, WellKnownNodeType
 
 
 def test_the_defaults_work_as_they_stand() -> None:
@@ -274,3 +274,35 @@ def test_a_pool_may_count_resources_its_own_way() -> None:
     """Multipliers of a pool replace all of the general ones."""
     config = config_from({"pools": [{"name": "a", "fairness_resources": {"memory": 2}}]})
     assert config.multipliers("a") == (0.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"pools": ("a",)}, "pools[0] is a PoolConfig, got 'a'"),
+        (
+            {"node_types": (WellKnownNodeType(name="g", taints=("gpu",)),)},
+            "node_types[0].taints[0] is a Taint, got 'gpu'",
+        ),
+        (
+            {"priority_classes": (PriorityClass(name="default", away=("gpu",)),)},
+            "priority_classes[0].away[0] is an AwayEntry, got 'gpu'",
+        ),
+        (
+            {
+                "priority_classes": (
+                    PriorityClass(
+                        name="default",
+                        away=(AwayEntry(priority=0, node_types=({"name": "gpu"},)),),
+                    ),
+                )
+            },
+            "priority_classes[0].away[0].node_types[0] is an AwayNodeType, got {'name': 'gpu'}",
+        ),
+    ],
+)
+def test_a_part_of_another_kind_is_named(fields, told) -> None:
+    """A name in place of what has that name, at whatever depth."""
+    with pytest.raises(TypeError) as refused:
+        SchedulingConfig(**fields)
+    assert str(refused.value) == told
