@@ -43,6 +43,7 @@ cdef class NodeTable(NodeLedger):
                                Py_ssize_t given, int32_t *victims, Py_ssize_t *count) except -2
 
     # Inside.
+    cdef void close_node(self, Py_ssize_t node) noexcept
     cdef int load_mask(self, int32_t shape) except -1
     cdef int forget_mask(self, int32_t shape) except -1
     cdef const Order *order_at(self, int row) except NULL nogil

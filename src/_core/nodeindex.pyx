@@ -901,10 +901,14 @@ cdef class NodeTable(NodeLedger):
         return copy
 
     def close_over_allocated(self):
-        """Mark and close each node that holds more than it has."""
+        """Mark and close each node that holds more than it has; open those that no longer do."""
         cdef Py_ssize_t node, r
         cdef const int64_t *had
         for node in range(self.count):
+            if self.over[node] == WAS_OPEN:
+                self.open[node] = 1
+                self.touch(node, 0, self.height)
+                self.released()
             self.over[node] = 0
             had = self.cells(node, 0)
             for r in range(self.columns):
@@ -913,6 +917,13 @@ cdef class NodeTable(NodeLedger):
                     self.open[node] = 0
                     self.touch(node, 0, self.height)
                     break
+
+    cdef void close_node(self, Py_ssize_t node) noexcept:
+        """Let nothing new go to *node*."""
+        self.open[node] = 0
+        if self.over[node]:
+            self.over[node] = WAS_CLOSED
+        self.touch(node, 0, self.height)
 
     def tidy(self):
         """Forget requirements, handles and levels that nothing bound has, if they are many."""

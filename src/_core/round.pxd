@@ -1,155 +1,125 @@
 # cython: language_level=3
+# The inner loop of a round.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from pyresched._core.drf cimport DominantResourceFairness
-from pyresched._core.nodeindex cimport NodeTable
-from pyresched._core.values cimport Gang, Requirements
-from pyresched._core.views cimport Job
+from pyresched._core.roundjobs cimport Entry, Lane, Team
+from pyresched._core.roundline cimport RoundLine
 
-# Why a job got no node; `CODES` names these, in this order.
-cdef enum Code:
-    INSUFFICIENT_RESOURCES
-    EXCEEDS_EVERY_NODE
-    NO_MATCHING_NODE
-    NODES_CLOSED
-    GANG_DOES_NOT_FIT
-    GANG_INCOMPLETE
-    GANG_MALFORMED
-    UNKNOWN_PRIORITY_CLASS
-    INVALID_REQUEST
-    PAST_LOOKBACK
-    NO_NODES
-    QUEUE_CORDONED
-    UNKNOWN_QUEUE
-    INVALID_WEIGHT
-    TOO_CROWDED
-    CODE_COUNT
+# How room was found, as placements name it; in this order.
+cdef enum Method:
+    FREE
+    SHARE
+    URGENT
+    AWAY
 
-cdef enum:
-    # In `Lane.verdicts`, where 0 and more is an index of a reason.
-    WAITING = -2
-    PLACED = -1
-    REQUIREMENTS_KEPT = 1024
-
-
-cdef struct Reason:
-    int64_t wanted
-    int64_t had
-    int32_t code
-    int32_t resource  # NOWHERE: none
-
-
-# What is known of a shape of the node table.
-cdef struct Shape:
+# Where one member of a gang goes.
+cdef struct Seat:
     int64_t priority
-    int64_t failed_at  # the epoch in which it found no room; NOWHERE: none
-    int32_t reason  # why, then; or why it can have none
-    uint8_t known
-    uint8_t barred  # never tried: no such class
-    uint8_t preemptible
-
-
-# The next candidate of a lane, as the heap orders it.
-cdef struct Head:
-    int64_t priority
-    double cost
-    int32_t lane
-
-
-cdef struct Seen:
-    void *requirements
+    int32_t at
+    int32_t node
     int32_t shape
+    uint8_t preemptible
+    uint8_t method
 
 
-cdef class QueuedGang:
-    cdef readonly Gang gang
-    cdef Job first
-    cdef list positions
-    cdef list order
-    cdef object signature
-    cdef Py_ssize_t last
-    cdef int32_t shape  # NOWHERE: members differ
-    cdef bint malformed
-    cdef int32_t fault
-
-
-cdef class Lane:
-    cdef readonly str queue
-    cdef readonly double weight
-    cdef readonly list jobs
-    cdef readonly list preemptible
-    cdef Py_ssize_t width
-    cdef Py_ssize_t count
-    cdef Py_ssize_t looked_at
-    cdef Py_ssize_t cursor
-    cdef Py_ssize_t head
-    cdef QueuedGang head_gang
-    cdef bint open
-    cdef int32_t *shapes
-    cdef int32_t *verdicts
-    cdef int32_t *gang_at  # NULL while no job has a gang
-    cdef list gangs
-    cdef dict gang_by_id
-    cdef int64_t *held
-    cdef int64_t *allocated
-    cdef int64_t *waiting
-
-
-cdef class RoundWalk:
-    cdef readonly NodeTable table
-    cdef readonly list placed
-    cdef readonly int64_t epoch
-    cdef Py_ssize_t width
-    cdef Py_ssize_t lookback
-    cdef DominantResourceFairness fairness
-    cdef dict classes
+cdef class RoundWalk(RoundLine):
+    cdef readonly int passes
     cdef object avoid_of
     cdef object values_of
-    cdef object room_maker
-    cdef list lanes
-    cdef dict lane_by_queue
-    cdef Seen seen[REQUIREMENTS_KEPT]
-    cdef Shape *shapes
-    cdef Py_ssize_t shape_space
-    cdef Reason *reasons
-    cdef Py_ssize_t reason_count
-    cdef Py_ssize_t reason_space
-    cdef dict failed_gangs
+    # What a round may do at all.
+    cdef bint may_take_share
+    cdef bint may_take_urgent
+    cdef bint may_home
+    cdef bint may_away
+    cdef bint may_gang_away
+
+    # Limits of new jobs; infinite, 0 or NULL where there is none.
+    cdef double tokens
+    cdef double burst
+    cdef double preemption_tokens
+    cdef int64_t *most           # [width]
+    cdef int64_t *floating       # [width]
+    cdef uint8_t *floats         # [width]
+    cdef int64_t tries_left
+    cdef int64_t queue_tries
+    cdef double *lane_tokens
+    cdef double *lane_bursts
+    cdef int64_t *class_limits   # [lane][class][width]
+    cdef int32_t *class_reasons  # [lane][class]
+    cdef int64_t *new_amounts    # [width]
+    cdef int64_t new_jobs
+    cdef int64_t displaced       # runs that gave way for the sake of shares, over all passes
+    cdef int64_t tries
+    cdef bint ended              # a limit: no new jobs at all
+    cdef int32_t end_reason
+
+    cdef int32_t *decided        # entries in the order of their decisions
+    cdef Py_ssize_t decided_count
+    cdef Py_ssize_t decided_space
+    cdef int32_t *again          # units that lost their nodes, by lane
+    cdef int32_t *again_before   # the queued entry before which each goes
+    cdef Py_ssize_t again_count
+    cdef Py_ssize_t again_space
+    cdef int32_t *failed_in      # [signature]: the pass in which it found no room
+    cdef int32_t *fail_reason
+    cdef int32_t *value_nodes    # nodes by value of a label, all labels one after the other
+    cdef int32_t *value_at       # where each value begins, one more at the end
+    cdef int32_t *label_at       # the first value of each label, likewise
+    cdef uint8_t *allowed        # [node]
+    cdef Seat *seats             # of the try that is under way, and of the best
+    cdef Seat *best_seats
+    cdef int32_t *best_gone
+    cdef uint8_t *best_causes
+    cdef int32_t *best_cleared
+    cdef int32_t *best_for
+    cdef Py_ssize_t best_gone_count
+    cdef Py_ssize_t best_gone_space
     cdef int32_t gang_reason
     cdef Py_ssize_t most_members
-    cdef Head *heap
-    cdef Py_ssize_t heap_length
-    cdef int64_t *freed  # NULL until runs are offered
-    cdef int64_t *wanted
-    cdef int64_t *proposed
-    cdef int32_t *avoid
-    cdef uint8_t *ranks
-    cdef Py_ssize_t avoided
-    cdef Py_ssize_t avoid_space
 
-    cdef int32_t shape_of(self, Requirements requirements) except -2
-    cdef int32_t new_reason(self, int code, int32_t resource, int64_t wanted,
-                            int64_t had) except -1
-    cdef int muster(self, Lane lane, Py_ssize_t position, Job job, int32_t shape) except -1
-    cdef int inspect(self, Lane lane, QueuedGang gang, object members_of) except -1
-    cdef int arrange(self, Lane lane, QueuedGang gang) except -1
-    cdef int refuse(self, Lane lane, QueuedGang gang, Py_ssize_t position,
-                    int32_t reason) except -1
-    cdef bint pull(self, Lane lane) except -1
-    cdef int rate(self, Head *head) except -1
-    cdef bint before(self, Head *one, Head *other) noexcept
-    cdef void sift_down(self, Py_ssize_t at) noexcept
-    cdef void heapify(self) noexcept
+    # What a pass did.
+    cdef bint took
+    cdef bint settled
+    cdef bint went_home
+    cdef bint went_away
+    cdef bint lacked_room
+    cdef int64_t turns
+
+    cdef int get_ready(self) except -1
+    cdef int load_values(self) except -1
+    cdef int start_again(self) except -1
     cdef int one_pass(self) except -1
-    cdef int attempt(self, Lane lane) except -1
-    cdef int attempt_gang(self, Lane lane) except -1
-    cdef bint place_gang(self, Lane lane, QueuedGang gang, list only) except -1
-    cdef bint make_room(self, Lane lane, list positions, object only) except -1
-    cdef int settle(self, Lane lane, Py_ssize_t position, str node_id, object method) except -1
-    cdef int load_avoid(self, Lane lane, list positions) except -1
-    cdef Py_ssize_t checked(self, Py_ssize_t node) except -1
-    cdef bint reachable(self, int32_t shape, Py_ssize_t node) noexcept
-    cdef bint reaches_any(self, int32_t shape) noexcept
-    cdef int32_t why_not(self, int32_t shape, list only) except -1
-    cdef int nearest(self, int32_t shape, int row, bint open_only, list only,
-                     int32_t *resource, int64_t *had) except -2
+    cdef int walk(self) except -1 nogil
+    cdef void count_turn(self, int32_t at) noexcept nogil
+    cdef void count_new(self, const Entry *entry, int by) noexcept nogil
+    cdef bint is_last_word(self, Py_ssize_t place) noexcept nogil
+    cdef bint needs_another(self) noexcept nogil
+    cdef bint pull(self, Py_ssize_t number) except -1 nogil
+    cdef int32_t next_queued(self, Py_ssize_t number) except -2 nogil
+    cdef int refresh(self) except -1 nogil
+    cdef int refuse(self, int32_t at, int32_t reason) noexcept nogil
+    cdef int attempt(self, Py_ssize_t number) except -1 nogil
+    cdef int attempt_lone(self, int32_t at) except -1 nogil
+    cdef int attempt_gang(self, int32_t at) except -1 nogil
+    cdef int32_t limit(self, Py_ssize_t number, int32_t at) except -2 nogil
+    cdef int32_t end_round(self, int code, int32_t resource, int64_t wanted,
+                           int64_t had) except -2 nogil
+    cdef int32_t end_lane(self, Lane *lane, int code, int64_t wanted, int64_t had) except -2 nogil
+    cdef bint find_seat(self, int32_t at, int32_t value, Seat *seat, bint gang) except -1 nogil
+    cdef bint try_shape(self, int32_t at, int32_t shape, int64_t priority, int32_t value,
+                        Seat *seat) except -1 nogil
+    cdef int bind(self, const Seat *seat) except -1 nogil
+    cdef int settle(self, const Seat *seat) except -1 nogil
+    cdef int note(self, int32_t at) except -1 nogil
+    cdef int lose(self, int32_t unit, int32_t for_entry, Py_ssize_t node,
+                  uint8_t cause) except -1 nogil
+    cdef void regain(self, Py_ssize_t down_to) noexcept nogil
+    cdef Py_ssize_t try_value(self, const Team *team, int32_t value, int64_t *cost) except -2 nogil
+    cdef int keep_best(self, const Team *team, Py_ssize_t gone_at) except -1 nogil
+    cdef bint seat_best(self, const Team *team) except -1 nogil
+    cdef bint return_home(self, int32_t at) except -1 nogil
+    cdef int send_home(self) except -1
+    cdef int load_avoid(self, int32_t at) except -1 nogil
+    cdef int32_t why_not(self, int32_t shape, const int32_t *only, Py_ssize_t given) except -1 nogil
+    cdef int nearest(self, int32_t shape, int row, bint open_only, const int32_t *only,
+                     Py_ssize_t given, int32_t *resource, int64_t *had) except -2 nogil

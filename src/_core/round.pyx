@@ -1,768 +1,1111 @@
 # cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The inner loop of a round: who is next, and is there a node for it.
+"""The inner loop of a round: whose turn it is, where it goes, and who gives way to it.
 
-Owns the heap of queues, the walk along each queue, what each queue holds so far, the memo of
-what found no room, and why each job was refused. Relies on `NodeTable` for nodes and on its
-caller for policy: shares and victims come through a callable, once for each kind of candidate
-that found no room. Keeps INV-R1, INV-R2, INV-R3 and INV-R7.
-
-    lane   [job]    the queued jobs of a queue, in its order, with their shapes and verdicts
-    heap   [lane]   the next candidate of each lane: class priority, then cost, then queue name
-    shape  [shape]  when it last found no room, and why: nothing equal is tried until a run
-                    gives way (the epoch goes up)
+Owns the passes, the walk along each queue, gangs, limits, the memo of what found no room, and
+why each job was refused. Relies on `RoundLine` for turns and victims, on the node table for
+nodes, and on its caller for policy. Keeps INV-R1 to INV-R3 and INV-R7. docs/round.md tells it in
+pseudo-code.
 """
 
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memset
+from libc.math cimport INFINITY
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free, malloc, qsort, realloc
+from libc.string cimport memcpy, memset
 
-from pyresched._core.drf cimport DominantResourceFairness
-from pyresched._core.nodeindex cimport NodeTable
 from pyresched._core.nodeledger cimport NOWHERE
-from pyresched._core.resources cimport ResourceVector, saturating_add, saturating_sub, vector_of
-from pyresched._core.records cimport Kind, RunPart, active_run
-from pyresched._core.values cimport SUCCEEDED, Gang, Requirements
-from pyresched._core.views cimport Job
-
-from pyresched.errors import InputError
-
-CODES = (
-    "insufficient_resources",
-    "exceeds_every_node",
-    "no_matching_node",
-    "nodes_closed",
-    "gang_does_not_fit",
-    "gang_incomplete",
-    "gang_malformed",
-    "unknown_priority_class",
-    "invalid_request",
-    "past_lookback",
-    "no_nodes",
-    "queue_cordoned",
-    "unknown_queue",
-    "invalid_weight",
-    "too_crowded",
+from pyresched._core.records cimport Record, RunPart, active_run, name_text
+from pyresched._core.resources cimport ResourceVector, saturating_add, saturating_sub
+from pyresched._core.roundjobs cimport (
+    ALLOCATED, CLASS_LIMIT, EXCEEDS_EVERY_NODE, FLOATING_RESOURCES, FULL, GANG_DOES_NOT_FIT,
+    GANG_EXCEEDS_BURST, GANG_EXCEEDS_QUEUE_BURST, GANG_QUEUE_RATE_LIMIT, GANG_RATE_LIMIT, GUEST,
+    INSUFFICIENT_RESOURCES, NODES_CLOSED, NO_MATCHING_NODE, NO_ROOM, NO_VERDICT, PLACED_NOW,
+    QUEUE_BUDGET, QUEUE_RATE_LIMIT, RATE_LIMIT, RETURNED, ROUND_BUDGET, ROUND_LIMIT, TOO_CROWDED,
+    WAITS, Entry, Lane, Reason, Shape, Team, compare_records,
 )
-assert len(CODES) == CODE_COUNT
+from pyresched._core.roundjobs import CODES
+from pyresched._core.roundline cimport BY_SHARE, BY_URGENCY, WITH_GANG, Gone, Head, RoundLine
+from pyresched._core.roundline import CAUSES
+from pyresched._core.views cimport job_view
 
-# How room was found, where nothing gave way.
-cdef str FREE = "no_preemption"
-
-
-@cython.final
-cdef class QueuedGang:
-    """The queued members of a gang in one lane, by their positions."""
-
-    def __cinit__(self, Job first not None, Py_ssize_t position, int32_t shape):
-        self.gang = first.membership()
-        self.first = first
-        self.positions = []
-        self.last = position
-        self.shape = shape
-        self.fault = NOWHERE
+from array import array
 
 
-@cython.final
-cdef class Lane:
-    """One queue in one round. `preemptible` are its runs that a round may take at all."""
+# What sorts units that lost their nodes: as if they had never left their queues.
+cdef struct AgainKey:
+    int64_t priority
+    const Record *record
+    int32_t lane
+    int32_t unit
 
-    def __cinit__(self, str queue not None, double weight, list jobs not None, Py_ssize_t width):
-        cdef Py_ssize_t i
-        self.queue = queue
-        self.weight = weight
-        self.jobs = jobs
-        self.count = len(jobs)
-        self.width = width
-        self.preemptible = []
-        self.gangs = []
-        self.gang_by_id = {}
-        self.shapes = <int32_t *> malloc(max(self.count, 1) * sizeof(int32_t))
-        self.verdicts = <int32_t *> malloc(max(self.count, 1) * sizeof(int32_t))
-        self.held = <int64_t *> calloc(3 * max(width, 1), sizeof(int64_t))
-        if self.shapes == NULL or self.verdicts == NULL or self.held == NULL:
-            raise MemoryError
-        self.allocated = self.held + width
-        self.waiting = self.allocated + width
-        for i in range(self.count):
-            self.verdicts[i] = WAITING
 
-    def __dealloc__(self):
-        free(self.shapes)
-        free(self.verdicts)
-        free(self.gang_at)
-        free(self.held)
+cdef int by_queue(const void *a, const void *b) noexcept nogil:
+    cdef const AgainKey *one = <const AgainKey *> a
+    cdef const AgainKey *other = <const AgainKey *> b
+    if one.lane != other.lane:
+        return -1 if one.lane < other.lane else 1
+    if one.priority != other.priority:
+        return -1 if one.priority > other.priority else 1
+    if one.record.priority != other.record.priority:
+        return -1 if one.record.priority < other.record.priority else 1
+    return compare_records(one.record, other.record)
+
+
+# What sorts units that go home.
+cdef struct HomeKey:
+    int64_t leased_at
+    const Record *record
+    int32_t unit
+
+
+cdef int by_home(const void *a, const void *b) noexcept nogil:
+    cdef const HomeKey *one = <const HomeKey *> a
+    cdef const HomeKey *other = <const HomeKey *> b
+    if one.leased_at != other.leased_at:
+        return -1 if one.leased_at < other.leased_at else 1
+    return compare_records(one.record, other.record)
 
 
 @cython.final
-cdef class Refused:
-    """Why each job of a round got no node, as columns; (code, resource, wanted, had) a reason.
-
-    Holds the jobs and a number for each, so that it costs the same for one as for many.
-    """
-
-    cdef list lanes
-    cdef readonly tuple reasons
-    cdef Py_ssize_t size
-
-    def __init__(self, list lanes not None, tuple reasons not None):
-        cdef Lane lane
-        cdef Py_ssize_t i
-        self.lanes = lanes
-        self.reasons = reasons
-        for lane in lanes:
-            for i in range(lane.count):
-                self.size += lane.verdicts[i] >= 0
-
-    def __len__(self):
-        return self.size
-
-    def counts(self):
-        """How many jobs have each of `reasons`, in their order."""
-        cdef Lane lane
-        cdef Py_ssize_t i
-        cdef list counts = [0] * len(self.reasons)
-        cdef int64_t *tally = <int64_t *> calloc(max(len(counts), 1), sizeof(int64_t))
-        if tally == NULL:
-            raise MemoryError
-        for lane in self.lanes:
-            for i in range(lane.count):
-                if lane.verdicts[i] >= 0:
-                    tally[lane.verdicts[i]] += 1
-        for i in range(len(counts)):
-            counts[i] = tally[i]
-        free(tally)
-        return counts
-
-    def items(self):
-        """[(job id, index in `reasons`)] by queue and then in the order of the queue."""
-        cdef Lane lane
-        cdef Py_ssize_t i
-        cdef list items = []
-        for lane in self.lanes:
-            for i in range(lane.count):
-                if lane.verdicts[i] >= 0:
-                    items.append(((<Job> lane.jobs[i]).name(), lane.verdicts[i]))
-        return items
-
-
-@cython.final
-cdef class RoundWalk:
+cdef class RoundWalk(RoundLine):
     """One round over the nodes of *table*, which it changes.
 
-    *classes* maps a class name to (priority, preemptible); *avoid_of* gives (node id, rank)
-    pairs for a list of jobs and *values_of* the lists of node indices that share a value of a
-    label. Queues are added first, in ascending order of their names, then what runs, then
-    `place` is called once.
+    *classes* maps a class name to (priority, preemptible). *members_of* (queue, gang id) gives
+    all members of a gang, *avoid_of* (node id, rank) pairs for a list of jobs, *values_of* the
+    lists of node indices that share a value of a label, in the order in which they are tried,
+    *variants_of* (requirements, priority) pairs for requirements that may go away. Queues are
+    added first, in ascending order of their names, then what runs; then `decide` is called once.
     """
 
-    def __cinit__(self, NodeTable table not None, DominantResourceFairness fairness not None,
-                  dict classes not None, *, Py_ssize_t lookback, avoid_of, values_of):
-        self.width = table.width
-        if fairness.width != self.width:
-            raise ValueError("table and fairness must agree in the number of resources")
-        self.table = table
-        self.fairness = fairness
-        self.classes = classes
-        self.lookback = lookback
+    def __cinit__(self, *_args, avoid_of=None, values_of=None, bint share=True,
+                  bint urgency=True, bint home=True, bint away=True, bint gang_away=True,
+                  **_policy):
         self.avoid_of = avoid_of
         self.values_of = values_of
-        self.placed = []
-        self.lanes = []
-        self.lane_by_queue = {}
-        self.failed_gangs = {}
-        self.wanted = <int64_t *> malloc(2 * max(self.width, 1) * sizeof(int64_t))
-        if self.wanted == NULL:
+        self.may_take_share = share
+        self.may_take_urgent = urgency
+        self.may_home = home
+        self.may_away = away
+        self.may_gang_away = gang_away
+        self.tokens = self.burst = self.preemption_tokens = INFINITY
+        self.end_reason = NO_VERDICT
+        self.new_amounts = <int64_t *> calloc(max(self.width, 1), sizeof(int64_t))
+        self.allowed = <uint8_t *> calloc(max(self.table.count, 1), 1)
+        if self.new_amounts == NULL or self.allowed == NULL:
             raise MemoryError
-        self.proposed = self.wanted + self.width
 
     def __dealloc__(self):
-        free(self.wanted)
-        free(self.shapes)
-        free(self.reasons)
-        free(self.heap)
-        free(self.freed)
-        free(self.avoid)
-        free(self.ranks)
+        free(self.most)
+        free(self.floating)
+        free(self.floats)
+        free(self.lane_tokens)
+        free(self.lane_bursts)
+        free(self.class_limits)
+        free(self.class_reasons)
+        free(self.new_amounts)
+        free(self.decided)
+        free(self.again)
+        free(self.again_before)
+        free(self.failed_in)
+        free(self.fail_reason)
+        free(self.value_nodes)
+        free(self.value_at)
+        free(self.label_at)
+        free(self.allowed)
+        free(self.seats)
+        free(self.best_seats)
+        free(self.best_gone)
+        free(self.best_causes)
+        free(self.best_cleared)
+        free(self.best_for)
 
-    # --- who asks for what, who holds what --------------------------------------------------
+    # --- limits -----------------------------------------------------------------------------
 
-    def add_queue(self, str queue not None, double weight, list jobs not None, str closed=None):
-        """Add the queued *jobs* of *queue* in their order.
+    def set_limits(self, *, double tokens=INFINITY, double burst=INFINITY,
+                   ResourceVector most=None, int64_t tries=0, int64_t queue_tries=0,
+                   double preemption_tokens=INFINITY, ResourceVector floating=None,
+                   bytes floats=None):
+        """Limit what new jobs may get; 0, infinite or None: no limit.
 
-        A queue of weight 0 takes no part: its jobs must be closed, its runs never give way.
-        *closed*, one of `CODES`, refuses them all: they are not looked at and ask for nothing.
+        *tokens* and *burst* count jobs of the round, *most* what it may place, *tries* and
+        *queue_tries* the jobs and gangs that have their turn, *preemption_tokens* the runs that
+        may give way for the sake of shares. *floating* is what the pool has of each resource
+        that no node has; *floats* has a byte for each resource, which is 1 for those.
         """
-        cdef Lane lane = Lane(queue, weight, jobs, self.width)
-        cdef Job job
-        cdef Py_ssize_t i, r
-        cdef int32_t shape, reason
-        cdef const int64_t *request
-        if self.lanes and (<Lane> self.lanes[len(self.lanes) - 1]).queue >= queue:
-            raise ValueError("queues must be added in ascending order of their names")
-        if closed is None and not weight > 0:
-            raise ValueError(f"queue {queue!r} of weight {weight} must be closed")
-        self.lanes.append(lane)
-        self.lane_by_queue[queue] = lane
-        if closed is not None:
-            reason = self.new_reason(CODES.index(closed), NOWHERE, 0, 0)
-            for i in range(lane.count):
-                lane.verdicts[i] = reason
-            return
-        lane.open = True
-        for i in range(lane.count):
-            job = <Job?> jobs[i]
-            # Not through methods of the view: this is done for every job that waits.
-            shape = self.shape_of((<Kind> job.record.kind).requirements)
-            lane.shapes[i] = shape
-            if shape == NOWHERE:
-                lane.verdicts[i] = self.new_reason(INVALID_REQUEST, NOWHERE, 0, 0)
-                continue
-            request = self.table.request_of(shape)
-            for r in range(self.width):
-                lane.waiting[r] = saturating_add(lane.waiting[r], request[r])
-            if job.record.cold != NULL and job.record.cold.gang != NULL:
-                self.muster(lane, i, job, shape)
-        lane.looked_at = lane.count
-        if 0 < self.lookback < lane.count:
-            lane.looked_at = self.lookback
-            reason = self.new_reason(PAST_LOOKBACK, NOWHERE, lane.count, self.lookback)
-            for i in range(self.lookback, lane.count):
-                lane.verdicts[i] = reason
-
-    def add_running(self, jobs, str pool not None):
-        """Count what the runs of *jobs* in *pool* hold, for the queues that were added."""
-        cdef Job job
-        cdef const RunPart *run
-        cdef Lane lane
-        cdef Kind kind
-        cdef ResourceVector amounts
         cdef Py_ssize_t r
-        for each in jobs:
-            job = <Job?> each
-            run = active_run(job.record)
-            if run == NULL or <str> run.pool != pool:
-                continue
-            kind = <Kind> job.record.kind
-            found = self.lane_by_queue.get(kind.queue)
-            if found is None:
-                continue
-            lane = <Lane> found
-            amounts = kind.requirements.resources
-            if amounts.width != self.width:
-                continue
+        self.tokens, self.burst = tokens, burst
+        self.preemption_tokens = preemption_tokens
+        self.tries_left, self.queue_tries = tries, queue_tries
+        free(self.most)
+        free(self.floating)
+        free(self.floats)
+        self.most = self.floating = NULL
+        self.floats = NULL
+        if most is not None:
+            self.most = <int64_t *> malloc(max(self.width, 1) * sizeof(int64_t))
+            if self.most == NULL:
+                raise MemoryError
+            memcpy(self.most, most.amounts, self.width * sizeof(int64_t))
+        if floating is not None:
+            self.floating = <int64_t *> malloc(max(self.width, 1) * sizeof(int64_t))
+            self.floats = <uint8_t *> malloc(max(self.width, 1))
+            if self.floating == NULL or self.floats == NULL:
+                raise MemoryError
             for r in range(self.width):
-                lane.held[r] = saturating_add(lane.held[r], amounts.amounts[r])
-            class_ = self.classes.get(kind.requirements.priority_class)
-            if class_ is not None and (<tuple> class_)[1]:
-                lane.preemptible.append(job)
-        for lane in self.lanes:
+                self.floating[r] = floating.amounts[r]
+                self.floats[r] = floats[r]
+
+    def set_queue_limits(self, str queue not None, *, double tokens=INFINITY,
+                         double burst=INFINITY, dict classes=None):
+        """Limit what *queue* may get; *classes* holds what it may hold of each class at most."""
+        cdef Py_ssize_t lane = self.lane_of[queue], i, r, cells
+        cdef ResourceVector amounts
+        cells = max(self.lane_count * self.class_count * self.width, 1)
+        if self.lane_tokens == NULL:
+            self.lane_tokens = <double *> malloc(max(self.lane_count, 1) * sizeof(double))
+            self.lane_bursts = <double *> malloc(max(self.lane_count, 1) * sizeof(double))
+            if self.lane_tokens == NULL or self.lane_bursts == NULL:
+                raise MemoryError
+            for i in range(self.lane_count):
+                self.lane_tokens[i] = self.lane_bursts[i] = INFINITY
+        self.lane_tokens[lane], self.lane_bursts[lane] = tokens, burst
+        if not classes:
+            return
+        if self.class_limits == NULL:
+            self.class_limits = <int64_t *> malloc(cells * sizeof(int64_t))
+            self.class_reasons = <int32_t *> malloc(
+                max(self.lane_count * self.class_count, 1) * sizeof(int32_t))
+            if self.class_limits == NULL or self.class_reasons == NULL:
+                raise MemoryError
+            for i in range(cells):
+                self.class_limits[i] = INT64_MAX
+            for i in range(self.lane_count * self.class_count):
+                self.class_reasons[i] = NO_VERDICT
+        for name, limit in classes.items():
+            amounts = limit
+            i = (lane * self.class_count + <Py_ssize_t> self.classes[name][2]) * self.width
             for r in range(self.width):
-                lane.allocated[r] = lane.held[r]
+                self.class_limits[i + r] = amounts.amounts[r]
 
-    cdef int32_t shape_of(self, Requirements requirements) except -2:
-        """The shape of *requirements*, known to us; NOWHERE if no node could be asked for it."""
-        cdef Seen *seen = &self.seen[<size_t> requirements.cached_hash % REQUIREMENTS_KEPT]
-        cdef Py_ssize_t space
-        cdef Shape *grown
-        cdef Shape *shape
-        cdef int32_t index
-        # Most jobs are like one seen before; a look here saves asking the table's dict.
-        if seen.requirements == <void *> requirements or (
-            seen.requirements != NULL and alike(<Requirements> seen.requirements, requirements)
-        ):
-            return seen.shape
-        try:
-            index = self.table.shape_of(requirements)
-        except InputError:
-            return NOWHERE
-        if index >= self.shape_space:
-            space = max(self.table.shapes, self.shape_space * 2, 64)
-            grown = <Shape *> realloc(self.shapes, space * sizeof(Shape))
-            if grown == NULL:
-                raise MemoryError
-            memset(grown + self.shape_space, 0, (space - self.shape_space) * sizeof(Shape))
-            self.shapes = grown
-            self.shape_space = space
-        shape = &self.shapes[index]
-        if not shape.known:
-            shape.known = 1
-            shape.failed_at = NOWHERE
-            class_ = self.classes.get(requirements.priority_class)
-            if class_ is None:
-                shape.barred = 1
-                shape.reason = self.new_reason(UNKNOWN_PRIORITY_CLASS, NOWHERE, 0, 0)
-            else:
-                shape.priority = (<tuple> class_)[0]
-                shape.preemptible = (<tuple> class_)[1]
-        # The table keeps its own object of that shape alive.
-        seen.requirements = <void *> <object> self.table.shape_requirements[index]
-        seen.shape = index
-        return index
+    cdef int32_t end_round(self, int code, int32_t resource, int64_t wanted,
+                           int64_t had) except -2 nogil:
+        """From here on no new job of any queue is placed."""
+        self.ended = True
+        self.end_reason = self.new_reason(code, resource, wanted, had)
+        return self.end_reason
 
-    cdef int32_t new_reason(self, int code, int32_t resource, int64_t wanted,
-                            int64_t had) except -1:
-        cdef Py_ssize_t space
-        cdef Reason *grown
-        if self.reason_count == self.reason_space:
-            space = max(self.reason_space * 2, 64)
-            grown = <Reason *> realloc(self.reasons, space * sizeof(Reason))
-            if grown == NULL:
-                raise MemoryError
-            self.reasons = grown
-            self.reason_space = space
-        self.reasons[self.reason_count] = Reason(wanted, had, code, resource)
-        self.reason_count += 1
-        return <int32_t> self.reason_count - 1
+    cdef int32_t end_lane(self, Lane *lane, int code, int64_t wanted,
+                          int64_t had) except -2 nogil:
+        """From here on no new job of the queue is placed."""
+        lane.ended = 1
+        lane.end_reason = self.new_reason(code, NOWHERE, wanted, had)
+        return lane.end_reason
 
-    # --- gangs ------------------------------------------------------------------------------
+    cdef int32_t limit(self, Py_ssize_t number, int32_t at) except -2 nogil:
+        """Why the new unit of entry *at* may not be placed now, or NO_VERDICT."""
+        cdef const Entry *entry = &self.entries[at]
+        cdef Lane *lane = &self.lanes[number]
+        cdef const int64_t *amounts = self.amounts_of(entry)
+        cdef Py_ssize_t r, cell
+        cdef double size = 1 if entry.team == NOWHERE else self.teams[entry.team].count
+        cdef double left = self.tokens - self.new_jobs
+        cdef int32_t class_index = self.shapes[entry.shape].class_index
+        cdef int64_t wanted
+        if self.most != NULL:
+            for r in range(self.width):
+                if self.new_amounts[r] > self.most[r]:
+                    return self.end_round(
+                        ROUND_LIMIT, <int32_t> r, self.new_amounts[r], self.most[r])
+        if left < 1:
+            return self.end_round(RATE_LIMIT, NOWHERE, <int64_t> size, 0)
+        if self.burst < size:
+            return self.new_reason(
+                GANG_EXCEEDS_BURST, NOWHERE, <int64_t> size, <int64_t> self.burst)
+        if left < size:
+            return self.new_reason(GANG_RATE_LIMIT, NOWHERE, <int64_t> size, <int64_t> left)
+        if self.lane_tokens != NULL:
+            left = self.lane_tokens[number] - lane.new_jobs
+            if left < 1:
+                return self.end_lane(lane, QUEUE_RATE_LIMIT, <int64_t> size, 0)
+            if self.lane_bursts[number] < size:
+                return self.new_reason(GANG_EXCEEDS_QUEUE_BURST, NOWHERE, <int64_t> size,
+                                       <int64_t> self.lane_bursts[number])
+            if left < size:
+                return self.new_reason(
+                    GANG_QUEUE_RATE_LIMIT, NOWHERE, <int64_t> size, <int64_t> left)
+        if 0 < self.tries_left <= self.tries:
+            return self.end_round(ROUND_BUDGET, NOWHERE, self.tries + 1, self.tries_left)
+        if 0 < self.queue_tries <= lane.tries:
+            return self.end_lane(lane, QUEUE_BUDGET, lane.tries + 1, self.queue_tries)
+        if self.class_limits != NULL and class_index != NOWHERE:
+            cell = number * self.class_count + class_index
+            for r in range(self.width):
+                wanted = saturating_add(self.by_class[cell * self.width + r], amounts[r])
+                if amounts[r] and wanted > self.class_limits[cell * self.width + r]:
+                    # One for all that the limit keeps out.
+                    if self.class_reasons[cell] == NO_VERDICT:
+                        self.class_reasons[cell] = self.new_reason(
+                            CLASS_LIMIT, <int32_t> r, wanted,
+                            self.class_limits[cell * self.width + r])
+                    return self.class_reasons[cell]
+        if self.floating != NULL:
+            for r in range(self.width):
+                wanted = saturating_add(self.whole[r], amounts[r])
+                if self.floats[r] and amounts[r] and wanted > self.floating[r]:
+                    return self.new_reason(
+                        FLOATING_RESOURCES, <int32_t> r, amounts[r],
+                        max(saturating_sub(self.floating[r], self.whole[r]), 0))
+        return NO_VERDICT
 
-    cdef int muster(self, Lane lane, Py_ssize_t position, Job job, int32_t shape) except -1:
-        """Count the job at *position* with the other queued members of its gang."""
-        cdef QueuedGang gang
-        cdef Py_ssize_t i
-        cdef Gang declared = job.membership()
-        if lane.gang_at == NULL:
-            lane.gang_at = <int32_t *> malloc(lane.count * sizeof(int32_t))
-            if lane.gang_at == NULL:
-                raise MemoryError
-            for i in range(lane.count):
-                lane.gang_at[i] = NOWHERE
-        found = lane.gang_by_id.get(declared.id)
-        if found is None:
-            lane.gang_at[position] = <int32_t> len(lane.gangs)
-            gang = QueuedGang(job, position, shape)
-            lane.gang_by_id[declared.id] = len(lane.gangs)
-            lane.gangs.append(gang)
-        else:
-            lane.gang_at[position] = found
-            gang = <QueuedGang> lane.gangs[<Py_ssize_t> found]
-            if not agree(gang.first, job):
-                gang.malformed = True
-            if gang.shape != shape:
-                gang.shape = NOWHERE
-        gang.positions.append(position)
-        gang.last = position
-        return 0
+    def close_nodes(self, node_ids not None):
+        """Let nothing new go to these nodes; those that are not here mean nothing."""
+        cdef Py_ssize_t node
+        for node_id in node_ids:
+            found = self.table.node_by_id.get(node_id)
+            if found is not None:
+                node = found
+                self.table.close_node(node)
 
-    cdef int inspect(self, Lane lane, QueuedGang gang, object members_of) except -1:
-        """Find out whether *gang* can go at all; *members_of* as in `place`."""
-        cdef Py_ssize_t queued = len(gang.positions)
-        cdef Py_ssize_t needed = gang.gang.cardinality
-        cdef Py_ssize_t position
-        cdef Job member
-        if queued < needed:
-            everyone = members_of(lane.queue, gang.gang.id)
-            if len(everyone) > needed:
-                gang.malformed = True
-            for each in everyone:
-                member = <Job?> each
-                if not agree(gang.first, member):
-                    gang.malformed = True
-            for each in everyone:
-                needed -= (<Job> each).record.state >= SUCCEEDED
-        if gang.malformed or queued > needed:
-            gang.fault = self.new_reason(GANG_MALFORMED, NOWHERE, gang.gang.cardinality, queued)
-        elif queued < needed:
-            gang.fault = self.new_reason(GANG_INCOMPLETE, NOWHERE, needed, queued)
-        elif self.shapes[lane.shapes[gang.last]].barred:
-            gang.fault = self.shapes[lane.shapes[gang.last]].reason
-        elif gang.last >= lane.looked_at:
-            gang.fault = lane.verdicts[gang.last]
-        if gang.fault != NOWHERE:
-            for position in gang.positions:
-                # What lies past the look-back was not looked at, whatever else is wrong with it.
-                if position < lane.looked_at:
-                    lane.verdicts[position] = gang.fault
-        return 0
+    # --- passes -----------------------------------------------------------------------------
 
-    cdef int arrange(self, Lane lane, QueuedGang gang) except -1:
-        """Put the members largest first and name what fails with them alike."""
-        cdef Py_ssize_t position
-        cdef int32_t shape
-        if gang.order is not None:
+    cdef int get_ready(self) except -1:
+        """Everything that a pass needs, once."""
+        cdef Py_ssize_t i, largest = 1
+        if self.ready:
             return 0
-        if gang.shape != NOWHERE:
-            gang.order = gang.positions
-            gang.signature = (gang.shape, len(gang.positions), gang.gang.uniformity)
-            return 0
-        sizes = []
-        for position in gang.positions:
-            shape = lane.shapes[position]
-            amounts = [-self.table.request_of(shape)[i] for i in range(self.width)]
-            size = self.fairness.cost(self.table.request_of(shape))
-            sizes.append((-size, amounts, position, shape))
-        sizes.sort()
-        gang.order = [each[2] for each in sizes]
-        gang.signature = (tuple([each[3] for each in sizes]), gang.gang.uniformity)
+        self.prepare()
+        for i in range(self.team_count):
+            largest = max(largest, <Py_ssize_t> self.teams[i].count)
+        self.failed_in = <int32_t *> calloc(max(self.signatures, 1), sizeof(int32_t))
+        self.fail_reason = <int32_t *> calloc(max(self.signatures, 1), sizeof(int32_t))
+        self.seats = <Seat *> malloc(largest * sizeof(Seat))
+        self.best_seats = <Seat *> malloc(largest * sizeof(Seat))
+        if (self.failed_in == NULL or self.fail_reason == NULL or self.seats == NULL
+                or self.best_seats == NULL):
+            raise MemoryError
+        self.load_values()
         return 0
 
-    cdef int refuse(self, Lane lane, QueuedGang gang, Py_ssize_t position,
-                    int32_t reason) except -1:
-        """Refuse the job at *position*, or every member of *gang*."""
-        if gang is None:
-            lane.verdicts[position] = reason
-            return 0
-        for position in gang.positions:
-            lane.verdicts[position] = reason
+    cdef int load_values(self) except -1:
+        """The nodes of each value of each uniformity label, flat."""
+        cdef list found = [self.values_of(label) for label in self.labels]
+        cdef Py_ssize_t i, k, values = 0, nodes = 0
+        for of_label in found:
+            values += len(of_label)
+            for of_value in of_label:
+                nodes += len(of_value)
+        self.value_nodes = <int32_t *> malloc(max(nodes, 1) * sizeof(int32_t))
+        self.value_at = <int32_t *> malloc((values + 1) * sizeof(int32_t))
+        self.label_at = <int32_t *> malloc((len(found) + 1) * sizeof(int32_t))
+        if self.value_nodes == NULL or self.value_at == NULL or self.label_at == NULL:
+            raise MemoryError
+        values = nodes = 0
+        for i in range(len(found)):
+            self.label_at[i] = <int32_t> values
+            for of_value in found[i]:
+                self.value_at[values] = <int32_t> nodes
+                values += 1
+                for k in of_value:
+                    if not 0 <= k < self.table.count:
+                        raise IndexError(f"node {k} of {self.table.count}")
+                    self.value_nodes[nodes] = <int32_t> k
+                    nodes += 1
+        self.label_at[len(found)] = <int32_t> values
+        self.value_at[values] = <int32_t> nodes
         return 0
 
-    # --- order ------------------------------------------------------------------------------
+    def decide(self, *, int most_passes):
+        """Place what can be placed, pass by pass, until one changes nothing.
 
-    cdef bint pull(self, Lane lane) except -1:
-        """Move *lane* to its next candidate that may fit. False: there is none."""
-        cdef Py_ssize_t i
-        cdef Shape *shape
-        cdef QueuedGang gang
-        while lane.cursor < lane.looked_at:
-            i = lane.cursor
-            lane.cursor += 1
-            if lane.verdicts[i] == PLACED or lane.shapes[i] == NOWHERE:
-                continue
-            shape = &self.shapes[lane.shapes[i]]
-            if lane.gang_at == NULL or lane.gang_at[i] == NOWHERE:
-                if shape.barred or shape.failed_at == self.epoch:
-                    lane.verdicts[i] = shape.reason
-                    continue
-                lane.head_gang = None
-                lane.head = i
+        False: that did not happen within *most_passes*.
+        """
+        self.get_ready()
+        while self.passes < most_passes:
+            self.passes += 1
+            self.one_pass()
+            self.send_home()
+            if not (self.took or self.settled or self.went_home):
                 return True
-            gang = <QueuedGang> lane.gangs[lane.gang_at[i]]
-            if i != gang.last or gang.fault != NOWHERE:
-                continue
-            if (gang.shape != NOWHERE and shape.failed_at == self.epoch
-                    and not gang.gang.uniformity):
-                # Where not one finds room, several do not.
-                self.refuse(lane, gang, 0, shape.reason)
-                continue
-            self.arrange(lane, gang)
-            failed = self.failed_gangs.get(gang.signature)
-            if failed is not None and (<tuple> failed)[0] == self.epoch:
-                self.refuse(lane, gang, 0, (<tuple> failed)[1])
-                continue
-            lane.head_gang = gang
-            lane.head = i
-            return True
+            if not self.took and not self.went_home and not self.needs_another():
+                return True
         return False
 
-    cdef int rate(self, Head *head) except -1:
-        """Work out the turn of the candidate that the lane of *head* is at."""
-        cdef Lane lane = <Lane> self.lanes[head.lane]
-        cdef int32_t shape = lane.shapes[lane.head]
-        cdef const int64_t *request = self.table.request_of(shape)
-        cdef Py_ssize_t position, r
-        head.priority = self.shapes[shape].priority
-        if lane.head_gang is not None:
-            memset(self.wanted, 0, self.width * sizeof(int64_t))
-            for position in lane.head_gang.positions:
-                request = self.table.request_of(lane.shapes[position])
-                for r in range(self.width):
-                    self.wanted[r] = saturating_add(self.wanted[r], request[r])
-            request = self.wanted
-        for r in range(self.width):
-            self.proposed[r] = saturating_add(lane.allocated[r], request[r])
-        head.cost = self.fairness.cost(self.proposed) / lane.weight
+    cdef bint needs_another(self) noexcept nogil:
+        """Whether a pass that only placed new jobs in free room may be followed by another one
+        that changes something: one that went without room could now take it from a queue that
+        got above its share, or from what runs at a lower priority than its class has."""
+        cdef Py_ssize_t i
+        if not self.lacked_room:
+            return False
+        if self.went_away:
+            return True
+        for i in range(self.lane_count):
+            if self.lanes[i].takes_part and self.lanes[i].preemptible_runs and (
+                    self.fairness.cost(self.vector(i, FULL))
+                    > self.lanes[i].protected_share + 1e-9):
+                return True
+        return False
+
+    cdef int start_again(self) except -1:
+        """Put the units that lost their nodes back at their places in their queues."""
+        cdef Py_ssize_t count = 0, i, k, low, high, middle
+        cdef Entry *entry
+        cdef Entry *member
+        cdef const Team *team
+        cdef Lane *lane
+        cdef AgainKey *keys
+        cdef AgainKey other
+        cdef int32_t unit
+        self.again_count = 0
+        for i in range(self.lane_count):
+            self.lanes[i].again_at = self.lanes[i].again_end = 0
+        for i in range(self.entry_count):
+            count += self.entries[i].home != NOWHERE and self.entries[i].node == NOWHERE
+        if not count:
+            return 0
+        if count > self.again_space:
+            free(self.again)
+            free(self.again_before)
+            self.again_space = 0
+            self.again = <int32_t *> malloc(count * sizeof(int32_t))
+            self.again_before = <int32_t *> malloc(count * sizeof(int32_t))
+            if self.again == NULL or self.again_before == NULL:
+                raise MemoryError
+            self.again_space = count
+        keys = <AgainKey *> malloc(count * sizeof(AgainKey))
+        if keys == NULL:
+            raise MemoryError
+        count = 0
+        for i in range(self.entry_count):
+            entry = &self.entries[i]
+            if (entry.home == NOWHERE or entry.node != NOWHERE or entry.lane == NOWHERE
+                    or not self.lanes[entry.lane].takes_part):
+                continue
+            unit = <int32_t> i
+            if entry.team != NOWHERE:
+                team = &self.teams[entry.team]
+                for k in range(team.first, team.first + team.count):
+                    member = &self.entries[self.members[k]]
+                    if member.record.priority > self.entries[unit].record.priority or (
+                            member.record.priority == self.entries[unit].record.priority
+                            and compare_records(
+                                member.record, self.entries[unit].record) > 0):
+                        unit = self.members[k]
+                if unit != i:
+                    continue
+            keys[count] = AgainKey(
+                self.shapes[entry.shape].priority, entry.record, entry.lane, unit)
+            count += 1
+        qsort(keys, count, sizeof(AgainKey), by_queue)
+        for i in range(count):
+            self.again[i] = keys[i].unit
+            lane = &self.lanes[keys[i].lane]
+            if lane.again_end == 0:
+                lane.again_at = <int32_t> i
+            lane.again_end = <int32_t> i + 1
+            low, high = lane.first, lane.first + lane.count
+            other.lane = keys[i].lane
+            while low < high:
+                middle = (low + high) // 2
+                other.record = self.entries[middle].record
+                other.priority = INT64_MIN
+                if self.entries[middle].shape != NOWHERE:
+                    other.priority = self.shapes[self.entries[middle].shape].priority
+                if by_queue(&other, &keys[i]) < 0:
+                    low = middle + 1
+                else:
+                    high = middle
+            self.again_before[i] = <int32_t> low
+        self.again_count = count
+        free(keys)
         return 0
 
-    cdef bint before(self, Head *one, Head *other) noexcept:
-        if one.priority != other.priority:
-            return one.priority > other.priority
-        if one.cost != other.cost:
-            return one.cost < other.cost
-        return one.lane < other.lane
-
-    cdef void sift_down(self, Py_ssize_t at) noexcept:
-        cdef Head moved = self.heap[at]
-        cdef Py_ssize_t child
-        while True:
-            child = 2 * at + 1
-            if child >= self.heap_length:
-                break
-            if (child + 1 < self.heap_length
-                    and self.before(&self.heap[child + 1], &self.heap[child])):
-                child += 1
-            if not self.before(&self.heap[child], &moved):
-                break
-            self.heap[at] = self.heap[child]
-            at = child
-        self.heap[at] = moved
-
-    cdef void heapify(self) noexcept:
-        cdef Py_ssize_t at
-        for at in range(self.heap_length // 2 - 1, -1, -1):
-            self.sift_down(at)
-
-    # --- the walk ---------------------------------------------------------------------------
-
-    def place(self, *, members_of, room_maker):
-        """Place what can be placed.
-
-        *members_of* (queue, gang id) gives all members of a gang; *room_maker* (jobs, priority,
-        avoid, only) binds them where runs give way and returns (node id, method) for each, or
-        None; *avoid* are (node index, rank) pairs, *only* node indices or None. Runs give way
-        only to candidates that are not preemptible.
-        """
-        cdef Lane lane
-        cdef QueuedGang gang
-        cdef int64_t epoch
-        free(self.heap)
-        self.heap = <Head *> malloc(max(len(self.lanes), 1) * sizeof(Head))
-        if self.heap == NULL:
-            raise MemoryError
-        self.room_maker = room_maker
-        for lane in self.lanes:
-            for gang in lane.gangs:
-                self.inspect(lane, gang, members_of)
-        while True:
-            epoch = self.epoch
-            self.one_pass()
-            # A run that gave way may have left room for what was refused before.
-            if self.epoch == epoch:
-                return
-
     cdef int one_pass(self) except -1:
-        cdef Lane lane
-        cdef Py_ssize_t i
-        cdef int64_t epoch
+        cdef Py_ssize_t i, k
+        cdef Lane *lane
+        self.took = self.settled = self.went_home = self.went_away = self.lacked_room = False
+        self.turns = 0
+        self.ended = False
+        self.start_line()
+        self.start_again()
+        for i in range(self.lane_count):
+            lane = &self.lanes[i]
+            lane.cursor = lane.first
+            lane.peeked = lane.ended = 0
+            lane.head = NOWHERE
+            if self.class_reasons != NULL:
+                for k in range(self.class_count):
+                    self.class_reasons[i * self.class_count + k] = NO_VERDICT
+        with nogil:
+            self.walk()
+        return 0
+
+    cdef int walk(self) except -1 nogil:
+        """Everyone's turn, once."""
+        cdef Lane *lane
+        cdef Head *head
+        cdef Entry *entry
+        cdef Py_ssize_t i, number, gone
+        cdef const Team *team
         self.heap_length = 0
-        for i in range(len(self.lanes)):
-            lane = <Lane> self.lanes[i]
-            lane.cursor = 0
-            if lane.open and self.pull(lane):
-                self.heap[self.heap_length].lane = <int32_t> i
-                self.rate(&self.heap[self.heap_length])
+        for i in range(self.lane_count):
+            if self.lanes[i].takes_part and self.pull(i):
+                head = &self.heap[self.heap_length]
+                head.lane = <int32_t> i
+                self.rate(head, self.lanes[i].head, self.lanes[i].head_waits, ALLOCATED)
                 self.heap_length += 1
         self.heapify()
         while self.heap_length:
-            lane = <Lane> self.lanes[self.heap[0].lane]
-            epoch = self.epoch
-            if lane.head_gang is None:
-                self.attempt(lane)
+            number = self.heap[0].lane
+            lane = &self.lanes[number]
+            gone = self.gone_count
+            if lane.head_waits:
+                lane.wait_at += 1
+                entry = &self.entries[lane.head]
+                self.waiting_count -= 1
+                if entry.team == NOWHERE:
+                    entry.standing = RETURNED
+                    self.count_turn(lane.head)
+                else:
+                    team = &self.teams[entry.team]
+                    for i in range(team.first, team.first + team.count):
+                        self.entries[self.members[i]].standing = RETURNED
+                        self.count_turn(self.members[i])
             else:
-                self.attempt_gang(lane)
-            if self.pull(lane):
-                self.rate(&self.heap[0])
+                lane.peeked = 0
+                self.attempt(number)
+                self.turns += 1
+            if self.gone_count != gone:
+                # Who gave way made its queue cheaper, or may have been the next.
+                self.took = True
+                self.gone_count = 0
+                self.refresh()
+                continue
+            if self.pull(number):
+                self.rate(&self.heap[0], lane.head, lane.head_waits, ALLOCATED)
             else:
                 self.heap_length -= 1
                 self.heap[0] = self.heap[self.heap_length]
-            if self.epoch == epoch:
-                if self.heap_length:
-                    self.sift_down(0)
-                continue
-            # Victims made their queues cheaper, so every turn is worked out anew.
-            for i in range(self.heap_length):
-                self.rate(&self.heap[i])
-            self.heapify()
+            if self.heap_length:
+                self.sift_down(0)
         return 0
 
-    cdef int attempt(self, Lane lane) except -1:
-        """Place the lone job at the head of *lane*, or refuse it."""
-        cdef Py_ssize_t node
-        cdef int row = 0
-        cdef int32_t index = lane.shapes[lane.head]
-        cdef Shape *shape = &self.shapes[index]
-        cdef Job job = <Job> lane.jobs[lane.head]
-        self.load_avoid(lane, [lane.head] if job.has_past() else None)
-        node = self.table.find_avoiding(
-            index, 0, self.avoid, self.ranks, self.avoided, &row)
-        if node != NOWHERE:
-            self.table.bind_handle(
-                self.table.handle_of(job.name()), index, node, shape.priority, shape.preemptible)
-            return self.settle(lane, lane.head, <str> self.table.node_ids[node], FREE)
-        if (not shape.preemptible and self.room_maker is not None
-                and (self.freed == NULL or self.reaches_any(index))
-                and self.make_room(lane, [lane.head], None)):
-            return 0
-        # `room_maker` may have made us ask for other shapes.
-        shape = &self.shapes[index]
-        shape.failed_at = self.epoch
-        shape.reason = self.why_not(index, None)
-        lane.verdicts[lane.head] = shape.reason
-        return 0
-
-    cdef int attempt_gang(self, Lane lane) except -1:
-        """Place every member of the gang at the head of *lane*, or refuse them all."""
-        cdef QueuedGang gang = lane.head_gang
-        cdef Py_ssize_t position
-        cdef Job job
-        cdef bint has_past = False  # then it may have nodes to avoid
-        cdef list values = [None]
-        cdef list only = None
-        for position in gang.order:
-            job = <Job> lane.jobs[position]
-            has_past = has_past or job.has_past()
-        self.load_avoid(lane, gang.order if has_past else None)
-        self.most_members = NOWHERE
-        if gang.gang.uniformity:
-            values = self.values_of(gang.gang.uniformity)
-        for only in values:
-            if self.place_gang(lane, gang, only):
-                return 0
-        if not self.shapes[lane.shapes[gang.last]].preemptible and self.room_maker is not None:
-            for only in values:
-                if self.make_room(lane, gang.order, only):
-                    return 0
-        if not values:
-            self.gang_reason = self.new_reason(NO_MATCHING_NODE, NOWHERE, 0, 0)
-        self.failed_gangs[gang.signature] = (self.epoch, self.gang_reason)
-        return self.refuse(lane, gang, 0, self.gang_reason)
-
-    cdef bint place_gang(self, Lane lane, QueuedGang gang, list only) except -1:
-        """Bind all members, in order. If one has no node, none stays.
-
-        `gang_reason` then says why, of the try that bound the most.
-        """
-        cdef Py_ssize_t position, k, node = NOWHERE, given = 0, size = len(gang.order)
-        cdef Py_ssize_t mark
-        cdef int row = 0
-        cdef int32_t index, reason
-        cdef Shape *shape
-        cdef int32_t *nodes = <int32_t *> malloc(size * sizeof(int32_t))
-        cdef int32_t *only_nodes = NULL
-        try:
-            if only is not None:
-                given = len(only)
-                only_nodes = <int32_t *> malloc(max(given, 1) * sizeof(int32_t))
-            if nodes == NULL or (only is not None and only_nodes == NULL):
-                raise MemoryError
-            for k in range(given):
-                only_nodes[k] = <int32_t> self.checked(only[k])
-            mark = self.table.open_attempt()
-            for k in range(size):
-                position = gang.order[k]
-                index = lane.shapes[position]
-                shape = &self.shapes[index]
-                if only is None:
-                    node = self.table.find_avoiding(
-                        index, 0, self.avoid, self.ranks, self.avoided, &row)
-                else:
-                    node = self.table.find_among(
-                        index, 0, only_nodes, given, self.avoid, self.ranks, self.avoided, &row)
-                if node == NOWHERE:
-                    # Asked before the others leave: it is for them that there is no room.
-                    if k > self.most_members:
-                        self.most_members = k
-                        reason = self.why_not(index, only)
-                        if k and self.reasons[reason].code == INSUFFICIENT_RESOURCES:
-                            reason = self.new_reason(GANG_DOES_NOT_FIT, NOWHERE, size, k)
-                        self.gang_reason = reason
-                    self.table.undo_attempt(mark)
-                    return False
-                nodes[k] = <int32_t> node
-                self.table.bind_handle(
-                    self.table.handle_of((<Job> lane.jobs[position]).name()), index, node,
-                    shape.priority, shape.preemptible)
-            self.table.keep_attempt(mark)
-            for k in range(size):
-                self.settle(lane, gang.order[k], <str> self.table.node_ids[nodes[k]], FREE)
-            return True
-        finally:
-            free(nodes)
-            free(only_nodes)
-
-    cdef bint make_room(self, Lane lane, list positions, object only) except -1:
-        """Let runs give way to the jobs at *positions*. False: nothing has changed."""
-        cdef Shape *shape = &self.shapes[lane.shapes[lane.head]]
-        cdef Py_ssize_t i
-        avoid = [(self.avoid[i], self.ranks[i]) for i in range(self.avoided)]
-        jobs = [lane.jobs[<Py_ssize_t> position] for position in positions]
-        placed = self.room_maker(jobs, shape.priority, avoid, only)
-        if placed is None:
-            return False
-        for i in range(len(positions)):
-            node_id, method = placed[i]
-            self.settle(lane, positions[i], node_id, method)
-        self.epoch += 1
-        return True
-
-    cdef int settle(self, Lane lane, Py_ssize_t position, str node_id, object method) except -1:
-        """Note that the job at *position* is bound."""
-        cdef int32_t shape = lane.shapes[position]
-        cdef const int64_t *request = self.table.request_of(shape)
+    cdef void count_turn(self, int32_t at) noexcept nogil:
+        """What entry *at* holds counts for the turns of its queue again."""
+        cdef int64_t *turn = self.vector(self.entries[at].lane, ALLOCATED)
+        cdef const int64_t *amounts = self.shapes[self.entries[at].shape].amounts
         cdef Py_ssize_t r
         for r in range(self.width):
-            lane.allocated[r] = saturating_add(lane.allocated[r], request[r])
-        lane.verdicts[position] = PLACED
-        self.placed.append(
-            ((<Job> lane.jobs[position]).name(), node_id, self.shapes[shape].priority, method))
+            turn[r] = saturating_add(turn[r], amounts[r])
+
+    cdef int refresh(self) except -1 nogil:
+        """Work out every turn anew."""
+        cdef Py_ssize_t i, kept = 0, number
+        cdef Lane *lane
+        for i in range(self.heap_length):
+            number = self.heap[i].lane
+            lane = &self.lanes[number]
+            if not self.pull(number):
+                continue
+            self.heap[kept].lane = <int32_t> number
+            self.rate(&self.heap[kept], lane.head, lane.head_waits, ALLOCATED)
+            kept += 1
+        self.heap_length = kept
+        self.heapify()
         return 0
 
-    cdef int load_avoid(self, Lane lane, list positions) except -1:
-        """Read the nodes that the jobs at *positions* would rather not use; None: none of them."""
-        cdef Py_ssize_t wanted
-        cdef void *grown
-        self.avoided = 0
-        if positions is None:
+    # --- along a queue ----------------------------------------------------------------------
+
+    cdef bint pull(self, Py_ssize_t number) except -1 nogil:
+        """Find the next of a lane, without moving past it. False: there is none."""
+        cdef Lane *lane = &self.lanes[number]
+        cdef int32_t back = NOWHERE
+        while lane.wait_at < lane.wait_end:
+            back = self.waiting[lane.wait_at]
+            if self.entries[back].standing == WAITS:
+                break
+            back = NOWHERE
+            lane.wait_at += 1
+        if not lane.peeked:
+            lane.next_queued = self.next_queued(number)
+            lane.peeked = 1
+        if back == NOWHERE and lane.next_queued == NOWHERE:
+            lane.head = NOWHERE
+            return False
+        lane.head_waits = back != NOWHERE and (
+            lane.next_queued == NOWHERE
+            or self.shapes[self.entries[back].shape].priority
+            >= self.shapes[self.entries[lane.next_queued].shape].priority)
+        lane.head = back if lane.head_waits else lane.next_queued
+        return True
+
+    cdef int32_t next_queued(self, Py_ssize_t number) except -2 nogil:
+        """The next that waits for a node and may find one; the lane moves past it."""
+        cdef Lane *lane = &self.lanes[number]
+        cdef int32_t end = lane.first + (lane.looked_at if lane.open else 0), at
+        cdef Entry *entry
+        cdef const Shape *shape
+        cdef const Team *team
+        while lane.cursor < end:
+            at = lane.cursor
+            entry = &self.entries[at]
+            if entry.node != NOWHERE or entry.shape == NOWHERE:
+                lane.cursor += 1
+                continue
+            shape = &self.shapes[entry.shape]
+            if entry.team == NOWHERE:
+                if not (self.ended or lane.ended or shape.barred
+                        or shape.failed_in == self.passes):
+                    break
+                if shape.barred:
+                    entry.verdict = shape.reason
+                elif shape.failed_in == self.passes:
+                    entry.verdict = NO_ROOM
+                    self.lacked_room = True
+                else:
+                    entry.verdict = self.end_reason if self.ended else lane.end_reason
+            else:
+                team = &self.teams[entry.team]
+                if at == team.last and team.fault == NOWHERE:
+                    if self.failed_in[team.signature] == self.passes:
+                        self.refuse(at, self.fail_reason[team.signature])
+                        self.lacked_room = True
+                    elif (team.shape != NOWHERE and team.label == NOWHERE
+                            and shape.failed_in == self.passes):
+                        # Where not one finds room, several do not.
+                        self.refuse(at, NO_ROOM)
+                        self.lacked_room = True
+                    elif self.ended or lane.ended:
+                        self.refuse(at, self.end_reason if self.ended else lane.end_reason)
+                    else:
+                        break
+            lane.cursor += 1
+        if lane.again_at < lane.again_end and (
+                lane.cursor >= end or self.again_before[lane.again_at] <= lane.cursor):
+            lane.again_at += 1
+            return self.again[lane.again_at - 1]
+        if lane.cursor >= end:
+            return NOWHERE
+        lane.cursor += 1
+        return lane.cursor - 1
+
+    cdef int refuse(self, int32_t at, int32_t reason) noexcept nogil:
+        """Refuse the unit of entry *at*."""
+        cdef const Team *team
+        cdef Py_ssize_t k
+        if self.entries[at].team == NOWHERE:
+            self.entries[at].verdict = reason
             return 0
-        pairs = self.avoid_of([lane.jobs[position] for position in positions])
-        wanted = len(pairs)
-        if wanted > self.avoid_space:
-            grown = realloc(self.avoid, wanted * sizeof(int32_t))
+        team = &self.teams[self.entries[at].team]
+        for k in range(team.first, team.first + team.count):
+            self.entries[self.members[k]].verdict = reason
+        return 0
+
+    cdef int attempt(self, Py_ssize_t number) except -1 nogil:
+        """The turn of the unit at the head of lane *number*."""
+        cdef Lane *lane = &self.lanes[number]
+        cdef int32_t at = lane.head, reason
+        cdef Entry *entry = &self.entries[at]
+        cdef const Team *team
+        cdef const Shape *shape = &self.shapes[entry.shape]
+        if entry.home != NOWHERE:
+            if self.return_home(at):
+                self.went_home = True
+                return 0
+        if entry.team == NOWHERE:
+            if shape.barred:
+                return 0
+            if shape.failed_in == self.passes:
+                self.lacked_room = True
+                return self.refuse(at, NO_ROOM)
+        else:
+            team = &self.teams[entry.team]
+            if self.failed_in[team.signature] == self.passes:
+                self.lacked_room = True
+                return self.refuse(at, self.fail_reason[team.signature])
+            if (team.shape != NOWHERE and team.label == NOWHERE
+                    and shape.failed_in == self.passes):
+                self.lacked_room = True
+                return self.refuse(at, NO_ROOM)
+        if entry.home == NOWHERE:
+            if self.ended or lane.ended:
+                return self.refuse(at, self.end_reason if self.ended else lane.end_reason)
+            reason = self.limit(number, at)
+            if reason != NO_VERDICT:
+                return self.refuse(at, reason)
+            lane.tries += 1
+            self.tries += 1
+        self.load_avoid(at)
+        if entry.team == NOWHERE:
+            return self.attempt_lone(at)
+        return self.attempt_gang(at)
+
+    cdef int attempt_lone(self, int32_t at) except -1 nogil:
+        cdef Seat seat
+        cdef int32_t shape = self.entries[at].shape
+        if self.find_seat(at, NOWHERE, &seat, False):
+            self.bind(&seat)
+            return self.settle(&seat)
+        self.shapes[shape].failed_in = self.passes
+        self.lacked_room = True
+        return self.refuse(at, NO_ROOM)
+
+    # --- a seat for one ---------------------------------------------------------------------
+
+    cdef bint find_seat(self, int32_t at, int32_t value, Seat *seat, bint gang) except -1 nogil:
+        """A node for entry *at*; who must give way there has done so. *value*: of its label."""
+        cdef int32_t shape = self.entries[at].shape, variant
+        seat.at = at
+        seat.preemptible = self.shapes[shape].preemptible
+        if self.may_home and self.try_shape(
+                at, shape, self.shapes[shape].priority, value, seat):
+            return True
+        if not self.may_away or (gang and not self.may_gang_away):
+            return False
+        variant = self.shapes[shape].variant
+        while variant != NOWHERE:
+            if self.try_shape(at, self.variants[variant].shape,
+                              self.variants[variant].priority, value, seat):
+                # What it cost is told apart from how it is called.
+                seat.method |= AWAY << 2
+                return True
+            variant = self.variants[variant].after
+        return False
+
+    cdef bint try_shape(self, int32_t at, int32_t shape, int64_t priority, int32_t value,
+                        Seat *seat) except -1 nogil:
+        cdef const int32_t *only = NULL
+        cdef const uint8_t *allowed = NULL
+        cdef Py_ssize_t node, i, given = 0
+        cdef int row = 0
+        if value != NOWHERE:
+            only = self.value_nodes + self.value_at[value]
+            given = self.value_at[value + 1] - self.value_at[value]
+            allowed = self.allowed
+            node = self.table.find_among(
+                shape, 0, only, given, self.avoid, self.ranks, self.avoided, &row)
+        else:
+            node = self.table.find_avoiding(
+                shape, 0, self.avoid, self.ranks, self.avoided, &row)
+        seat.shape = shape
+        seat.priority = priority
+        seat.method = FREE
+        if node == NOWHERE:
+            if self.may_take_share and self.preemption_tokens - self.displaced >= 1:
+                node = self.clear_by_share(shape, priority, allowed)
+                seat.method = SHARE
+            if node == NOWHERE and self.may_take_urgent:
+                node = self.clear_by_urgency(shape, priority, only, given)
+                seat.method = URGENT
+            if node == NOWHERE:
+                return False
+            for i in range(self.chosen_count - 1, -1, -1):
+                self.lose(self.chosen[i], at, node,
+                          BY_SHARE if seat.method == SHARE else BY_URGENCY)
+        seat.node = <int32_t> node
+        return True
+
+    cdef int lose(self, int32_t unit, int32_t for_entry, Py_ssize_t node,
+                  uint8_t cause) except -1 nogil:
+        """Let *unit* give way, and count what that costs."""
+        cdef Entry *entry = &self.entries[unit]
+        cdef Entry *member
+        cdef Py_ssize_t k, first = 0, end = 1
+        if entry.team != NOWHERE:
+            first = self.teams[entry.team].first
+            end = first + self.teams[entry.team].count
+        for k in range(first, end):
+            member = entry if entry.team == NOWHERE else &self.entries[self.members[k]]
+            if member.home == NOWHERE:
+                self.count_new(member, -1)
+            self.displaced += cause == BY_SHARE
+        self.take(unit, for_entry, node, cause)
+        return 0
+
+    cdef void regain(self, Py_ssize_t down_to) noexcept nogil:
+        """Take back, after the table has, that units gave way since *down_to*."""
+        cdef Py_ssize_t i, k, first, end, was = self.gone_count
+        cdef Entry *entry
+        cdef Entry *member
+        self.take_back(down_to)
+        for i in range(down_to, was):
+            entry = &self.entries[self.gone[i].unit]
+            first, end = 0, 1
+            if entry.team != NOWHERE:
+                first = self.teams[entry.team].first
+                end = first + self.teams[entry.team].count
+            for k in range(first, end):
+                member = entry if entry.team == NOWHERE else &self.entries[self.members[k]]
+                if member.home == NOWHERE:
+                    self.count_new(member, 1)
+                self.displaced -= self.gone[i].cause == BY_SHARE
+
+    cdef void count_new(self, const Entry *entry, int by) noexcept nogil:
+        """Count *entry* among what the round has newly placed, or no longer."""
+        cdef const int64_t *amounts = self.shapes[entry.shape].amounts
+        cdef Py_ssize_t r
+        self.new_jobs += by
+        self.lanes[entry.lane].new_jobs += by
+        for r in range(self.width):
+            self.new_amounts[r] = (
+                saturating_add(self.new_amounts[r], amounts[r]) if by > 0
+                else saturating_sub(self.new_amounts[r], amounts[r]))
+
+    cdef int bind(self, const Seat *seat) except -1 nogil:
+        # While others may give way to urgency, what is placed in this pass may not.
+        self.table.bind_handle(
+            self.entries[seat.at].handle, seat.shape, seat.node, seat.priority,
+            seat.preemptible and self.lowest == INT64_MAX, 0)
+        return 0
+
+    cdef int settle(self, const Seat *seat) except -1 nogil:
+        """Note that entry is bound as *seat* says."""
+        cdef Entry *entry = &self.entries[seat.at]
+        cdef const RunPart *run
+        entry.node = seat.node
+        entry.priority = seat.priority
+        entry.preemptible = seat.preemptible
+        entry.leased_at = self.now
+        if entry.node == entry.home:
+            # However it got there: it has not been touched.
+            run = active_run(entry.record)
+            entry.priority = run.priority
+            entry.leased_at = run.leased_at
+        entry.method = AWAY if seat.method >> 2 else seat.method
+        entry.verdict = NO_VERDICT
+        self.count_run(seat.at, 1, True)
+        entry.standing = PLACED_NOW
+        if entry.home == NOWHERE:
+            self.count_new(entry, 1)
+        self.settled = True
+        self.went_away = self.went_away or entry.method == AWAY
+        return self.note(seat.at)
+
+    cdef int note(self, int32_t at) except -1 nogil:
+        """Remember when entry *at* was decided on last."""
+        cdef Py_ssize_t space
+        cdef int32_t *grown
+        if self.decided_count == self.decided_space:
+            space = max(2 * self.decided_space, 256)
+            grown = <int32_t *> realloc(self.decided, space * sizeof(int32_t))
             if grown == NULL:
-                raise MemoryError
-            self.avoid = <int32_t *> grown
-            grown = realloc(self.ranks, wanted)
-            if grown == NULL:
-                raise MemoryError
-            self.ranks = <uint8_t *> grown
-            self.avoid_space = wanted
-        for node_id, rank in pairs:
-            node = self.table.node_by_id.get(node_id)
-            if node is not None:
-                self.avoid[self.avoided] = node
-                self.ranks[self.avoided] = rank
-                self.avoided += 1
+                with gil:
+                    raise MemoryError
+            self.decided = grown
+            self.decided_space = space
+        self.entries[at].place = <int32_t> self.decided_count
+        self.decided[self.decided_count] = at
+        self.decided_count += 1
+        return 0
+
+    # --- seats for a gang -------------------------------------------------------------------
+
+    cdef int attempt_gang(self, int32_t at) except -1 nogil:
+        """All members of the gang of entry *at*, or none."""
+        cdef const Team *team = &self.teams[self.entries[at].team]
+        cdef int32_t value, first = NOWHERE, end = 0, k
+        cdef int64_t cost = 0, least = -1
+        cdef Py_ssize_t victims, fewest = 0, mark, gone_at = self.gone_count, i
+        self.most_members = NOWHERE
+        self.gang_reason = NO_VERDICT
+        if team.label != NOWHERE:
+            first, end = self.label_at[team.label], self.label_at[team.label + 1]
+        for value in range(first, end):
+            for i in range(0 if value == NOWHERE else self.value_at[value],
+                           0 if value == NOWHERE else self.value_at[value + 1]):
+                self.allowed[self.value_nodes[i]] = 1
+            mark = self.table.open_attempt()
+            victims = self.try_value(team, value, &cost)
+            for i in range(0 if value == NOWHERE else self.value_at[value],
+                           0 if value == NOWHERE else self.value_at[value + 1]):
+                self.allowed[self.value_nodes[i]] = 0
+            if victims >= 0 and (cost == 0 or end - first == 1):
+                self.table.keep_attempt(mark)
+                for k in range(team.count):
+                    self.settle(&self.seats[k])
+                return 0
+            if victims >= 0 and (least < 0 or cost < least
+                                 or (cost == least and victims < fewest)):
+                least = cost
+                fewest = victims
+                self.keep_best(team, gone_at)
+            self.table.undo_attempt(mark)
+            self.regain(gone_at)
+        if least >= 0 and self.seat_best(team):
+            return 0
+        if self.gang_reason == NO_VERDICT:
+            self.gang_reason = self.new_reason(NO_MATCHING_NODE, NOWHERE, 0, 0)
+        self.failed_in[team.signature] = self.passes
+        self.fail_reason[team.signature] = self.gang_reason
+        self.lacked_room = True
+        return self.refuse(at, self.gang_reason)
+
+    cdef Py_ssize_t try_value(self, const Team *team, int32_t value,
+                              int64_t *cost) except -2 nogil:
+        """Bind the members, in order, on nodes of *value*. -1: one has none.
+
+        Else how many units gave way; *cost* is the sum over members of how their room was found.
+        """
+        cdef Py_ssize_t k, gone = self.gone_count
+        cdef int32_t at, reason
+        cdef const int32_t *only = NULL
+        cdef Py_ssize_t given = 0
+        cost[0] = 0
+        for k in range(team.count):
+            at = self.members[team.first + k]
+            if not self.find_seat(at, value, &self.seats[k], True):
+                # Asked before the others leave: it is for them that there is no room.
+                if k > self.most_members:
+                    self.most_members = k
+                    if value != NOWHERE:
+                        only = self.value_nodes + self.value_at[value]
+                        given = self.value_at[value + 1] - self.value_at[value]
+                    reason = self.why_not(self.entries[at].shape, only, given)
+                    if k and self.reasons[reason].code == INSUFFICIENT_RESOURCES:
+                        reason = self.new_reason(GANG_DOES_NOT_FIT, NOWHERE, team.count, k)
+                    self.gang_reason = reason
+                return -1
+            cost[0] += self.seats[k].method & 3
+            self.bind(&self.seats[k])
+        return self.gone_count - gone
+
+    cdef int keep_best(self, const Team *team, Py_ssize_t gone_at) except -1 nogil:
+        """Remember the seats of a try, and who gave way for them."""
+        cdef Py_ssize_t i, count = self.gone_count - gone_at
+        memcpy(self.best_seats, self.seats, team.count * sizeof(Seat))
+        if count > self.best_gone_space:
+            free(self.best_gone)
+            free(self.best_causes)
+            free(self.best_cleared)
+            free(self.best_for)
+            self.best_gone_space = 0
+            self.best_gone = <int32_t *> malloc(count * sizeof(int32_t))
+            self.best_causes = <uint8_t *> malloc(count)
+            self.best_cleared = <int32_t *> malloc(count * sizeof(int32_t))
+            self.best_for = <int32_t *> malloc(count * sizeof(int32_t))
+            if (self.best_gone == NULL or self.best_causes == NULL
+                    or self.best_cleared == NULL or self.best_for == NULL):
+                with gil:
+                    raise MemoryError
+            self.best_gone_space = count
+        for i in range(count):
+            self.best_gone[i] = self.gone[gone_at + i].unit
+            self.best_causes[i] = self.gone[gone_at + i].cause
+            self.best_cleared[i] = self.gone[gone_at + i].node
+            self.best_for[i] = self.gone[gone_at + i].for_entry
+        self.best_gone_count = count
+        return 0
+
+    cdef bint seat_best(self, const Team *team) except -1 nogil:
+        """Bind the members as the best try did, without searching again."""
+        cdef Py_ssize_t i
+        for i in range(self.best_gone_count):
+            self.lose(self.best_gone[i], self.best_for[i], self.best_cleared[i],
+                      self.best_causes[i])
+        for i in range(team.count):
+            self.bind(&self.best_seats[i])
+        for i in range(team.count):
+            self.settle(&self.best_seats[i])
+        return True
+
+    # --- home -------------------------------------------------------------------------------
+
+    cdef bint return_home(self, int32_t at) except -1 nogil:
+        """Bind every run of the unit of *at* where the round found it, if there is free room."""
+        cdef Entry *entry = &self.entries[at]
+        cdef Entry *member
+        cdef const Team *team
+        cdef const RunPart *run
+        cdef Py_ssize_t k, first = 0, end = 1, mark
+        cdef int32_t each
+        cdef bint fits = True
+        if entry.team != NOWHERE:
+            team = &self.teams[entry.team]
+            first, end = team.first, team.first + team.count
+        mark = self.table.open_attempt()
+        for k in range(first, end):
+            member = entry if entry.team == NOWHERE else &self.entries[self.members[k]]
+            if member.node != NOWHERE:
+                self.table.unbind_handle(member.handle)
+        for k in range(first, end):
+            member = entry if entry.team == NOWHERE else &self.entries[self.members[k]]
+            fits = fits and self.table.fits(member.home, member.home_shape, 0)
+            if not fits:
+                break
+            run = active_run(member.record)
+            self.table.bind_handle(
+                member.handle, member.home_shape, member.home, run.priority,
+                self.lowest == INT64_MAX,
+                self.table.bindings[member.handle].pool)
+        if not fits:
+            self.table.undo_attempt(mark)
+            return False
+        self.table.keep_attempt(mark)
+        for k in range(first, end):
+            each = at if entry.team == NOWHERE else self.members[k]
+            member = &self.entries[each]
+            run = active_run(member.record)
+            if member.node == NOWHERE:
+                member.standing = GUEST if member.was_guest else PLACED_NOW
+                self.count_run(each, 1, True)
+            member.node = member.home
+            member.priority = run.priority
+            member.leased_at = run.leased_at
+            member.preemptible = 1  # what is not gives no way
+            member.verdict = NO_VERDICT
+        return True
+
+    cdef int send_home(self) except -1:
+        """After a pass: who runs elsewhere goes home if there is room, and so does who lost its
+        node and is of no queue that could ask for another."""
+        cdef Py_ssize_t count = 0, i, k
+        cdef Entry *entry
+        cdef const Entry *last
+        cdef const Entry *member
+        cdef const Team *team
+        cdef const RunPart *run
+        cdef const RunPart *latest
+        cdef int32_t unit
+        cdef HomeKey *keys
+        for i in range(self.entry_count):
+            entry = &self.entries[i]
+            count += entry.home != NOWHERE and entry.node != entry.home
+        if not count:
+            return 0
+        keys = <HomeKey *> malloc(count * sizeof(HomeKey))
+        if keys == NULL:
+            raise MemoryError
+        count = 0
+        for i in range(self.entry_count):
+            entry = &self.entries[i]
+            if entry.home == NOWHERE or entry.node == entry.home:
+                continue
+            if entry.node == NOWHERE and entry.lane != NOWHERE and (
+                    self.lanes[entry.lane].takes_part):
+                continue
+            unit = <int32_t> i
+            latest = active_run(entry.record)
+            if entry.team != NOWHERE:
+                team = &self.teams[entry.team]
+                for k in range(team.first, team.first + team.count):
+                    member = &self.entries[self.members[k]]
+                    if member.home == NOWHERE:
+                        continue
+                    last = &self.entries[unit]
+                    run = active_run(member.record)
+                    latest = active_run(last.record)
+                    if run.leased_at > latest.leased_at or (
+                            run.leased_at == latest.leased_at
+                            and compare_records(member.record, last.record) > 0):
+                        unit = self.members[k]
+                latest = active_run(self.entries[unit].record)
+                # One of them names it: the first that is away.
+                k = team.first
+                while self.entries[self.members[k]].node == self.entries[self.members[k]].home:
+                    k += 1
+                if self.members[k] != i:
+                    continue
+            keys[count] = HomeKey(latest.leased_at, self.entries[unit].record, <int32_t> i)
+            count += 1
+        qsort(keys, count, sizeof(HomeKey), by_home)
+        with nogil:
+            for i in range(count):
+                if self.return_home(keys[i].unit):
+                    self.went_home = True
+        free(keys)
         return 0
 
     # --- why not ----------------------------------------------------------------------------
 
-    cdef int32_t why_not(self, int32_t shape, list only) except -1:
+    cdef int load_avoid(self, int32_t at) except -1 nogil:
+        """Read the nodes that the unit of entry *at* would rather not use."""
+        cdef const Entry *entry = &self.entries[at]
+        cdef const Entry *member
+        cdef Py_ssize_t k, first = 0, end = 1, wanted
+        cdef bint has_past = False
+        cdef void *grown
+        self.avoided = 0
+        if entry.team != NOWHERE:
+            first = self.teams[entry.team].first
+            end = first + self.teams[entry.team].count
+        for k in range(first, end):
+            member = entry if entry.team == NOWHERE else &self.entries[self.members[k]]
+            has_past = has_past or (member.record.cold != NULL and (
+                member.record.cold.run_count > 0 or member.record.cold.tracker != NULL))
+        if not has_past:
+            return 0
+        with gil:
+            jobs = [
+                job_view((entry if entry.team == NOWHERE
+                          else &self.entries[self.members[k]]).record)
+                for k in range(first, end)
+            ]
+            pairs = self.avoid_of(jobs)
+            wanted = len(pairs)
+            if wanted > self.avoid_space:
+                grown = realloc(self.avoid, wanted * sizeof(int32_t))
+                if grown == NULL:
+                    raise MemoryError
+                self.avoid = <int32_t *> grown
+                grown = realloc(self.ranks, wanted)
+                if grown == NULL:
+                    raise MemoryError
+                self.ranks = <uint8_t *> grown
+                self.avoid_space = wanted
+            for node_id, rank in pairs:
+                node = self.table.node_by_id.get(node_id)
+                if node is not None:
+                    self.avoid[self.avoided] = node
+                    self.ranks[self.avoided] = rank
+                    self.avoided += 1
+        return 0
+
+    cdef int32_t why_not(self, int32_t shape, const int32_t *only,
+                         Py_ssize_t given) except -1 nogil:
         """Why *shape* finds no free room (among *only*), by the node that is nearest to it."""
         cdef int32_t resource = NOWHERE
         cdef int64_t had = 0
         cdef const int64_t *request = self.table.request_of(shape)
-        cdef int lacking = self.nearest(shape, NOWHERE, False, only, &resource, &had)
+        cdef int lacking = self.nearest(shape, NOWHERE, False, only, given, &resource, &had)
         cdef int code = EXCEEDS_EVERY_NODE
         if lacking == NOWHERE:
             return self.new_reason(NO_MATCHING_NODE, NOWHERE, 0, 0)
         if not lacking:
             code = INSUFFICIENT_RESOURCES
-            lacking = self.nearest(shape, 0, True, only, &resource, &had)
+            lacking = self.nearest(shape, 0, True, only, given, &resource, &had)
             if lacking == NOWHERE:
                 return self.new_reason(NODES_CLOSED, NOWHERE, 0, 0)
             if not lacking:
-                assert self.table.crowdings[shape] is not None, "a shape was refused that fits"
+                # There is room, but not for one that counts its neighbours.
                 return self.new_reason(TOO_CROWDED, NOWHERE, 0, 0)
         return self.new_reason(code, resource, request[resource], had)
 
-    cdef int nearest(self, int32_t shape, int row, bint open_only, list only,
-                     int32_t *resource, int64_t *had) except -2:
+    cdef int nearest(self, int32_t shape, int row, bint open_only, const int32_t *only,
+                     Py_ssize_t given, int32_t *resource, int64_t *had) except -2 nogil:
         """Of how many amounts the nearest matching node has too little, or NOWHERE.
 
-        At *row*, or in total where that is NOWHERE.
-
-        The nearest lacks the fewest, then the least part of the one that it lacks most of,
-        which goes to *resource*.
+        At *row*, or in total where that is NOWHERE. The nearest lacks the fewest, then the least
+        part of the one that it lacks most of, which goes to *resource*.
         """
-        cdef NodeTable table = self.table
-        cdef const uint8_t *tiers = table.masks[shape].tiers
-        cdef const int64_t *request = table.request_of(shape)
+        cdef const uint8_t *tiers = self.table.masks[shape].tiers
+        cdef const int64_t *request = self.table.request_of(shape)
         cdef const int64_t *there
-        cdef Py_ssize_t i, r, node
-        cdef Py_ssize_t given = table.count if only is None else len(only)
+        cdef Py_ssize_t i, r, node, columns = self.table.columns
         cdef int lacking, fewest = NOWHERE
         cdef int32_t scarcest
         cdef double part, worst, best = 0.0
+        if only == NULL:
+            given = self.table.count
         for i in range(given):
-            node = i if only is None else only[i]
-            if not tiers[node] or (open_only and not table.open[node]):
+            node = i if only == NULL else only[i]
+            if not tiers[node] or (open_only and not self.table.open[node]):
                 continue
             lacking = 0
             scarcest = NOWHERE
             worst = 0.0
-            there = table.cells(node, row) if row != NOWHERE else (
-                table.base + node * table.columns)
-            for r in range(table.columns):
+            there = self.table.cells(node, row) if row != NOWHERE else (
+                self.table.base + node * columns)
+            for r in range(columns):
                 if request[r] > there[r]:
                     lacking += 1
                     # Negative amounts are possible, and so is a request for nothing of them.
@@ -778,149 +1121,203 @@ cdef class RoundWalk:
                     had[0] = there[scarcest]
         return fewest
 
-    def refused(self):
-        """Why each job was refused that was added and not placed."""
+    # --- what came of it --------------------------------------------------------------------
+
+    cdef bint is_last_word(self, Py_ssize_t place) noexcept nogil:
+        """Whether the decision at *place* is the last about its entry, which it bound."""
+        cdef const Entry *entry = &self.entries[self.decided[place]]
+        return entry.place == place and entry.node != NOWHERE
+
+    def scheduled(self):
+        """(job ids, node indices, priorities, methods): what is newly placed, as columns."""
+        cdef Py_ssize_t i, count = 0
+        cdef const Entry *entry
+        for i in range(self.decided_count):
+            count += (self.is_last_word(i)
+                      and self.entries[self.decided[i]].home == NOWHERE)
+        nodes = array("i", bytes(4 * count))
+        priorities = array("q", bytes(8 * count))
+        methods = bytearray(count)
+        entries = array("i", bytes(4 * count))
+        cdef int32_t[::1] node_cells
+        cdef int32_t[::1] entry_cells
+        cdef int64_t[::1] priority_cells
+        cdef uint8_t[::1] method_cells
+        if count == 0:
+            return (), nodes, priorities, methods
+        node_cells, priority_cells, method_cells, entry_cells = nodes, priorities, methods, entries
+        count = 0
+        for i in range(self.decided_count):
+            entry = &self.entries[self.decided[i]]
+            if self.is_last_word(i) and entry.home == NOWHERE:
+                node_cells[count] = entry.node
+                priority_cells[count] = entry.priority
+                method_cells[count] = entry.method
+                entry_cells[count] = self.decided[i]
+                count += 1
+        return JobIds(self, entries), nodes, priorities, methods
+
+    def moved(self):
+        """[(job id, run id, from, to, priority, for job id, cause)] of the runs that moved."""
         cdef Py_ssize_t i
+        cdef const Entry *entry
+        cdef list found = []
+        for i in range(self.decided_count):
+            entry = &self.entries[self.decided[i]]
+            if (self.is_last_word(i) and entry.home != NOWHERE and entry.node != entry.home):
+                found.append((
+                    *self.fallen(self.decided[i]),
+                    self.table.node_ids[entry.node], entry.priority))
+        return found
+
+    def preempted(self):
+        """[(job id, run id, node id, for job id, cause)] of the runs that gave way."""
+        cdef Py_ssize_t i
+        cdef const Entry *entry
+        cdef list found = []
+        for i in range(self.entry_count):
+            entry = &self.entries[i]
+            if entry.home != NOWHERE and entry.node == NOWHERE:
+                found.append((entry.fell, *self.fallen(<int32_t> i)))
+        found.sort()
+        return [each[1:] for each in found]
+
+    def fallen(self, int32_t at):
+        """(job id, run id, node id, for job id, cause) of the run of entry *at*."""
+        cdef const Entry *entry = &self.entries[at]
+        cdef const RunPart *run = active_run(entry.record)
+        cdef const Record *other
+        for_job = ""
+        if entry.for_entry != NOWHERE:
+            other = self.entries[entry.for_entry].record
+            for_job = name_text(&other.id, other.id_kind)
+        return (
+            name_text(&entry.record.id, entry.record.id_kind),
+            name_text(&run.id, run.id_kind),
+            self.table.node_ids[entry.home], for_job, CAUSES[entry.cause],
+        )
+
+    def refused(self):
+        """Why each job was refused that waits for a node and got none."""
+        cdef Py_ssize_t i
+        cdef Entry *entry
+        cdef Shape *shape
         cdef Reason *reason
         cdef list reasons = []
+        # The nodes as they are now: why a shape found nothing is the same for all of it.
+        for i in range(self.entry_count):
+            entry = &self.entries[i]
+            if entry.home == NOWHERE and entry.node == NOWHERE and entry.verdict == NO_ROOM:
+                shape = &self.shapes[entry.shape]
+                if shape.reason == NO_VERDICT:
+                    shape.reason = self.why_not(entry.shape, NULL, 0)
+                entry.verdict = shape.reason
         for i in range(self.reason_count):
             reason = &self.reasons[i]
             reasons.append((CODES[reason.code], reason.resource, reason.wanted, reason.had))
-        return Refused(self.lanes, tuple(reasons))
+        return Refused(self, tuple(reasons))
 
-    # --- for the policy ---------------------------------------------------------------------
+    def ended_by(self):
+        """The code of the limit that ended the round, or None."""
+        return CODES[self.reasons[self.end_reason].code] if self.ended else None
 
-    def standings(self):
-        """[(queue, weight, held at first, asked for, held now)] of the queues that take part.
-
-        A queue takes part if it has a weight and holds something or has jobs here.
-        """
-        cdef Lane lane
+    def counts(self):
+        """[(queue, queued, looked at, tried, newly placed)] of each queue, by name."""
+        cdef Py_ssize_t i
+        cdef const Lane *lane
         cdef list found = []
-        cdef Py_ssize_t r
-        cdef bint holds
-        for lane in self.lanes:
-            holds = False
-            for r in range(self.width):
-                holds = holds or lane.held[r] != 0
-            if lane.weight > 0 and (holds or lane.count):
-                found.append((
-                    lane.queue, lane.weight, vector_of(lane.held, self.width),
-                    vector_of(lane.waiting, self.width), vector_of(lane.allocated, self.width),
-                ))
+        for i in range(self.lane_count):
+            lane = &self.lanes[i]
+            found.append((
+                self.queue_names[i], lane.count, lane.looked_at if lane.open else 0, lane.tries,
+                lane.new_jobs))
         return found
 
-    def runs_that_may_give_way(self, str queue not None):
-        """The jobs of *queue* whose runs are preemptible, as they were added."""
-        return (<Lane> self.lane_by_queue[queue]).preemptible
-
-    def has_preemptible_runs(self):
-        """Whether any queue has a run that is preemptible."""
-        cdef Lane lane
-        for lane in self.lanes:
-            if lane.preemptible:
-                return True
-        return False
-
-    def offer(self, list job_ids not None):
-        """Say that no other runs than those of *job_ids* can give way from now on."""
-        cdef Py_ssize_t r, node
-        cdef int32_t handle
-        cdef const int64_t *request
-        cdef int64_t *cell
-        if self.freed == NULL:
-            self.freed = <int64_t *> malloc(
-                max(self.table.columns * self.table.count, 1) * sizeof(int64_t))
-            if self.freed == NULL:
-                raise MemoryError
-        memset(self.freed, 0, self.table.columns * self.table.count * sizeof(int64_t))
-        for job_id in job_ids:
-            handle = self.table.jobs.find(job_id)
-            node = NOWHERE if handle < 0 else self.table.bindings[handle].node
-            if node == NOWHERE:
-                continue
-            request = self.table.request_of(self.table.bindings[handle].shape)
-            for r in range(self.table.columns):
-                cell = &self.freed[node * self.table.columns + r]
-                cell[0] = saturating_add(cell[0], request[r])
-
-    def reach(self, Requirements requirements not None, list only=None):
-        """The nodes (by index, ascending) with room if all that was offered gave way."""
-        cdef int32_t shape = self.table.shape_of(requirements)
-        if self.freed == NULL:
-            raise ValueError("nothing was offered")
-        if self.table.masks[shape].crowding != NULL:
-            return []
-        nodes = range(self.table.count) if only is None else only
-        return [node for node in nodes if self.reachable(shape, self.checked(node))]
-
-    cdef Py_ssize_t checked(self, Py_ssize_t node) except -1:
-        if not 0 <= node < self.table.count:
-            raise IndexError(f"node {node} of {self.table.count}")
-        return node
-
-    cdef bint reachable(self, int32_t shape, Py_ssize_t node) noexcept:
-        cdef const int64_t *request = self.table.request_of(shape)
-        cdef const int64_t *room = self.table.cells(node, 0)
-        cdef const int64_t *freed = self.freed + node * self.table.columns
-        cdef Py_ssize_t r
-        if not (self.table.masks[shape].tiers[node] and self.table.open[node]):
-            return False
-        for r in range(self.table.columns):
-            if request[r] > saturating_add(room[r], freed[r]):
-                return False
-        return True
-
-    cdef bint reaches_any(self, int32_t shape) noexcept:
-        cdef Py_ssize_t node
-        if self.table.masks[shape].crowding != NULL:
-            # Whom to move for a request that counts its neighbours is not worked out.
-            return False
-        for node in range(self.table.count):
-            if self.reachable(shape, node):
-                return True
-        return False
-
-    def lose(self, str queue not None, ResourceVector amounts not None):
-        """Count that *queue* holds *amounts* less."""
-        cdef Lane lane = <Lane> self.lane_by_queue[queue]
-        cdef Py_ssize_t r
-        if amounts.width != self.width:
-            raise ValueError(f"{amounts.width} amounts where there are {self.width} resources")
-        for r in range(self.width):
-            lane.allocated[r] = saturating_sub(lane.allocated[r], amounts.amounts[r])
-
-    def regain(self, str queue not None, ResourceVector amounts not None):
-        """Count that *queue* holds *amounts* again."""
-        cdef Lane lane = <Lane> self.lane_by_queue[queue]
-        cdef Py_ssize_t r
-        if amounts.width != self.width:
-            raise ValueError(f"{amounts.width} amounts where there are {self.width} resources")
-        for r in range(self.width):
-            lane.allocated[r] = saturating_add(lane.allocated[r], amounts.amounts[r])
+    @property
+    def displaced_runs(self):
+        """How many times a run gave way for the sake of shares."""
+        return self.displaced
 
 
-cdef bint alike(Requirements one, Requirements other) except -1:
-    """Whether two are equal; says no at once for most that are not."""
-    cdef Py_ssize_t r, width = one.resources.width
-    if one.cached_hash != other.cached_hash or width != other.resources.width:
-        return False
-    for r in range(width):
-        if one.resources.amounts[r] != other.resources.amounts[r]:
-            return False
-    return (
-        one.priority_class == other.priority_class
-        and (one.selector is other.selector or one.selector == other.selector)
-        and (one.tolerations is other.tolerations or one.tolerations == other.tolerations)
-        and (one.rules is other.rules or one.rules == other.rules)
-    )
+@cython.final
+cdef class JobIds:
+    """The ids of jobs of a round, made when they are read."""
+
+    cdef RoundWalk walk
+    cdef object column
+    cdef const int32_t[::1] entries
+
+    def __init__(self, RoundWalk walk not None, entries not None):
+        self.walk = walk
+        self.column = entries
+        if len(entries):
+            self.entries = entries
+
+    def __len__(self):
+        return len(self.column)
+
+    def __getitem__(self, at):
+        cdef Py_ssize_t i
+        cdef const Record *record
+        if isinstance(at, slice):
+            return JobIds(self.walk, self.column[at])
+        i = at
+        if i < 0:
+            i += len(self.column)
+        if not 0 <= i < <Py_ssize_t> len(self.column):
+            raise IndexError(at)
+        record = self.walk.entries[self.entries[i]].record
+        return name_text(&record.id, record.id_kind)
 
 
-cdef bint agree(Job one, Job other) except -1:
-    """Whether two members of a gang say the same of it."""
-    return (
-        one.membership() == other.membership()
-        and (one.kind().requirements.priority_class
-             == other.kind().requirements.priority_class)
-        and one.kind().pools == other.kind().pools
-    )
+@cython.final
+cdef class Refused:
+    """Why each job of a round got no node, as columns; (code, resource, wanted, had) a reason.
+
+    Holds the jobs and a number for each, so that it costs the same for one as for many.
+    """
+
+    cdef RoundWalk walk
+    cdef readonly tuple reasons
+    cdef Py_ssize_t size
+
+    def __init__(self, RoundWalk walk not None, tuple reasons not None):
+        cdef Py_ssize_t i
+        self.walk = walk
+        self.reasons = reasons
+        for i in range(walk.entry_count):
+            self.size += self.is_refused(i)
+
+    cdef bint is_refused(self, Py_ssize_t i) noexcept:
+        cdef const Entry *entry = &self.walk.entries[i]
+        return entry.home == NOWHERE and entry.node == NOWHERE and entry.verdict >= 0
+
+    def __len__(self):
+        return self.size
+
+    def counts(self):
+        """How many jobs have each of `reasons`, in their order."""
+        cdef Py_ssize_t i
+        cdef list counts = [0] * len(self.reasons)
+        cdef int64_t *tally = <int64_t *> calloc(max(len(counts), 1), sizeof(int64_t))
+        if tally == NULL:
+            raise MemoryError
+        for i in range(self.walk.entry_count):
+            if self.is_refused(i):
+                tally[self.walk.entries[i].verdict] += 1
+        for i in range(len(counts)):
+            counts[i] = tally[i]
+        free(tally)
+        return counts
+
+    def items(self):
+        """[(job id, index in `reasons`)] by queue and then in the order of the queue."""
+        cdef Py_ssize_t i
+        cdef const Record *record
+        cdef list items = []
+        for i in range(self.walk.entry_count):
+            if self.is_refused(i):
+                record = self.walk.entries[i].record
+                items.append((
+                    name_text(&record.id, record.id_kind), self.walk.entries[i].verdict))
+        return items

@@ -3,21 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Final
 
 from pyresched._core import Refused
-from pyresched.model import Ends, ReasonCode, UnschedulableReason
+from pyresched.model import ReasonCode, UnschedulableReason
 
 __all__ = ["Refusals"]
-
-_ENDS: Final[Mapping[ReasonCode, Ends]] = {
-    ReasonCode.PAST_LOOKBACK: Ends.QUEUE,
-    ReasonCode.QUEUE_CORDONED: Ends.QUEUE,
-    ReasonCode.UNKNOWN_QUEUE: Ends.QUEUE,
-    ReasonCode.INVALID_WEIGHT: Ends.QUEUE,
-    ReasonCode.NO_NODES: Ends.ROUND,
-}
-
 
 class Refusals(Mapping[str, UnschedulableReason]):
     """The reason by job id, by queue and then in the order of the queue.
@@ -60,7 +50,7 @@ class Refusals(Mapping[str, UnschedulableReason]):
         return tuple(
             UnschedulableReason(
                 code=ReasonCode(code),
-                ends=_ENDS.get(ReasonCode(code), Ends.GANG),
+                ends=ReasonCode(code).ends,
                 resource="" if resource < 0 else self._resource_names[resource],
                 wanted=wanted,
                 had=had,

@@ -1,12 +1,12 @@
-"""The round: what one pass over one pool would do, as a function of its arguments.
+"""The round: what passes over one pool come to, as a function of its arguments.
 
-Owns the stages and nothing else: order and memo are native (`RoundWalk`), shares and victims
-are `shares` and `preempt`. docs/round.md tells it in pseudo-code. Keeps INV-R1 to INV-R7.
+Owns the stages and nothing else: turns, victims and seats are native (`RoundWalk`), shares are
+`shares`, limits are `limits`. docs/round.md tells it in pseudo-code. Keeps INV-R1 to INV-R8.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Final, Protocol
 
 from pyresched._core import JobStore, RoundWalk
@@ -15,27 +15,35 @@ from pyresched.model import (
     Instant,
     Job,
     JobReader,
-    Method,
+    Move,
     Node,
-    Placement,
+    Placements,
     PoolName,
+    Preemption,
+    PreemptionCause,
+    PriorityClass,
     Queue,
+    QueueCounts,
     QueueName,
     ReasonCode,
+    Requirements,
+    ResourceVector,
     RoundResult,
     Termination,
     avoided_nodes,
 )
 from pyresched.nodedb import NodeDb
-from pyresched.scheduling.preempt import RoomMaker
+from pyresched.scheduling.away import away_variants
+from pyresched.scheduling.limits import lagging_nodes, limits_for, spent
+from pyresched.scheduling.penalties import by_queue
 from pyresched.scheduling.refused import Refusals
-from pyresched.scheduling.shares import ShareRule
+from pyresched.scheduling.shares import ShareRule, Standing, constrained_demand
 from pyresched.scheduling.state import RoundState
 
 __all__ = ["QueueReader", "run_round"]
 
 _SHOWN: Final = 64  # characters of an argument that a message repeats
-_METHODS: Final[Mapping[str, Method]] = {each.value: each for each in Method}
+_MOST_PASSES: Final = 12
 
 
 class QueueReader(JobReader, Protocol):
@@ -55,7 +63,7 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
     pool: str,
     config: SchedulingConfig,
     state: RoundState,
-    now: Instant,  # noqa: ARG001  # for what depends on time: penalties, rates
+    now: Instant,
 ) -> tuple[RoundResult, RoundState]:
     """What to place and whom to preempt in *pool*. Writes nothing; equal input, equal output.
 
@@ -65,51 +73,175 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
     unknown pool, TypeError for an argument of another kind.
     """
     _refuse_other_kinds(snapshot, nodes, queues, pool, config, state)
-    # 1. A copy of the nodes to decide on, and what an allocation costs in this pool.
-    fork = nodes.fork(pool)
-    rule = ShareRule(
-        nodes.totals(pool),
-        config.multipliers(pool),
-        protected_fraction=config.protected_fraction,
+    # 1. Who is entitled to what, and what limits allow now.
+    plan = _Plan(
+        snapshot=snapshot,
+        nodes=nodes,
+        queues=queues,
+        pool=PoolName(pool),
+        config=config,
+        state=state,
+        now=now,
     )
-    walk = RoundWalk(
-        fork.table,
-        rule.fairness,
-        {each.name: (each.priority, each.preemptible) for each in config.priority_classes},
-        lookback=config.max_queue_lookback,
-        avoid_of=avoided_nodes,
-        values_of=_values_of(fork.nodes),
-    )
-    # 2. Who asks for what, and who holds what.
-    waiting = set(snapshot.queues())
-    queued = 0
-    for name in sorted(waiting.union(map(QueueName, queues))):
-        jobs = list(snapshot.queued(name, pool)) if name in waiting else []
-        queued += len(jobs)
-        queue = queues.get(name)
-        weight = 0.0 if queue is None else _usable(queue.weight)
-        walk.add_queue(name, weight, jobs, _closed(queue, weight, node_count=len(fork)))
-    walk.add_running(snapshot.leased(), pool)
-    # 3. Each candidate in its turn: free room, else room that runs above their share give.
-    maker = None
-    if walk.has_preemptible_runs():
-        maker = RoomMaker(walk, rule, members_of=snapshot.gang)
-    walk.place(members_of=snapshot.gang, room_maker=maker)
-    # 4. What gave way for nothing stays where it is.
-    preempted = () if maker is None else maker.preemptions()
-    # 5. The decisions, with a reason for each that was not made.
+    # 2. Passes over a copy of the nodes, until one changes nothing.
+    walk = plan.walk(gives_way=True)
+    rested = walk.decide(most_passes=_MOST_PASSES)
+    if not rested:
+        # 3. Nobody gives way where that would not come to an end; free room does.
+        walk = plan.walk(gives_way=False)
+        walk.decide(most_passes=1)
+    # 4. The decisions, with a reason for each that was not made.
+    counts = walk.counts()
+    job_ids, at, priorities, methods = walk.scheduled()
     result = RoundResult(
         pool=PoolName(pool),
-        scheduled=tuple(
-            Placement(job_id, node_id, priority, _METHODS[method])
-            for job_id, node_id, priority, method in walk.placed
+        scheduled=Placements(job_ids, at, priorities, methods, walk.table.node_ids),
+        moved=tuple(
+            Move(job_id, run_id, was, node_id, priority, for_job, PreemptionCause(cause))
+            for job_id, run_id, was, for_job, cause, node_id, priority in walk.moved()
         ),
-        preempted=preempted,
+        preempted=tuple(
+            Preemption(job_id, run_id, was, for_job, PreemptionCause(cause))
+            for job_id, run_id, was, for_job, cause in walk.preempted()
+        ),
         refused=Refusals(walk.refused(), (*config.spec.names, "jobs")),
-        termination=_termination(queued=queued, node_count=len(fork)),
-        count_shares=partial(rule.figures, walk.standings()),
+        termination=_termination(walk, rested=rested),
+        passes=walk.passes,
+        queues=tuple(
+            QueueCounts(
+                queue=queue,
+                queued=queued,
+                looked_at=looked_at,
+                cut_off=looked_at < queued,
+                tried=tried,
+                scheduled_jobs=placed,
+            )
+            for queue, queued, looked_at, tried, placed in counts
+        ),
+        count_shares=partial(plan.rule.figures, plan.standings(walk)),
     )
-    return result, state
+    started = {queue: placed for queue, _, _, _, placed in counts if placed}
+    return result, spent(pool, config, state, now, started, walk.displaced_runs)
+
+
+class _Plan:
+    """What a round reads, and what follows from it before anything is decided."""
+
+    def __init__(  # noqa: PLR0913  # those of `run_round`
+        self,
+        *,
+        snapshot: QueueReader,
+        nodes: NodeDb,
+        queues: Mapping[QueueName, Queue] | Mapping[str, Queue],
+        pool: PoolName,
+        config: SchedulingConfig,
+        state: RoundState,
+        now: Instant,
+    ) -> None:
+        self._snapshot = snapshot
+        self._nodes = nodes
+        self._queues = {QueueName(name): queue for name, queue in queues.items()}
+        self._pool = pool
+        self._config = config
+        self._now = now
+        self._settings = config.pool(pool)
+        self._classes = {each.name: each for each in config.priority_classes}
+        total = nodes.totals(pool)
+        self.rule = ShareRule.of(config, pool, total)
+        self._limits = limits_for(
+            pool, self._queues, config, state, now, total + config.floating_total(pool)
+        )
+        self._penalties = by_queue(state.penalties, now)
+        self._nothing = ResourceVector.zero(len(total))
+
+    def walk(self, *, gives_way: bool) -> RoundWalk:
+        """The native part of the round, on a copy of the nodes of its own."""
+        config, settings, classes = self._config, self._settings, self._classes
+        fork = self._nodes.fork(self._pool)
+        walk = RoundWalk(
+            fork.table,
+            self.rule.fairness,
+            {name: (each.priority, each.preemptible) for name, each in classes.items()},
+            self._pool,
+            now=self._now,
+            lookback=config.max_queue_lookback,
+            prefer_large=config.prefer_large_jobs,
+            avoid_of=avoided_nodes,
+            values_of=_values_of(fork.nodes, self.rule),
+            members_of=self._snapshot.gang,
+            variants_of=_variants_of(config, classes),
+            share=gives_way and settings.preempt_by_fair_share,
+            urgency=gives_way and settings.preempt_by_urgency,
+            home=settings.place_home,
+            away=settings.place_away,
+            gang_away=settings.place_gangs_away,
+        )
+        waiting = set(self._snapshot.queues())
+        for name in sorted(waiting.union(self._queues)):
+            queue = self._queues.get(name)
+            weight = 0.0 if queue is None else _usable(settings.weight_of(queue))
+            walk.add_queue(
+                name,
+                weight,
+                self._snapshot.queued(name, self._pool) if name in waiting else (),
+                _closed(queue, weight, node_count=len(fork)),
+            )
+        walk.add_running(self._snapshot.leased())
+        if config.max_unacknowledged_runs:
+            walk.close_nodes(
+                sorted(lagging_nodes(self._nodes.nodes(), self._snapshot.leased(), config))
+            )
+        self._set_limits(walk)
+        standings = self.standings(walk)
+        adjusted, protected = self.rule.adjusted(standings), self.rule.protected(standings)
+        for each in standings:
+            walk.set_share(
+                each.queue, protected[each.queue], adjusted[each.queue], each.penalty
+            )
+        return walk
+
+    def _set_limits(self, walk: RoundWalk) -> None:
+        limits = self._limits
+        walk.set_limits(
+            tokens=_or_no_end(limits.tokens),
+            burst=_or_no_end(limits.burst),
+            most=limits.most,
+            tries=limits.tries,
+            queue_tries=limits.tries_per_queue,
+            preemption_tokens=_or_no_end(limits.preemption_tokens),
+            floating=limits.floating,
+            floats=bytes(resource.floating for resource in self._config.resources),
+        )
+        for name, own in limits.queues.items():
+            walk.set_queue_limits(
+                name,
+                tokens=_or_no_end(own.tokens),
+                burst=_or_no_end(own.burst),
+                classes=dict(own.classes),
+            )
+
+    def standings(self, walk: RoundWalk) -> list[Standing]:
+        """Where each queue that takes part stands now."""
+        return [
+            Standing(
+                queue=queue,
+                weight=weight,
+                held=held,
+                asked=asked,
+                now=now,
+                constrained=self._constrained(walk, queue),
+                penalty=self._penalties.get(queue),
+                raw_weight=self._queues[queue].weight,
+            )
+            for queue, weight, held, asked, now in walk.standings()
+        ]
+
+    def _constrained(self, walk: RoundWalk, queue: QueueName) -> ResourceVector | None:
+        """What counts of the demand of *queue*; None: all of it."""
+        own = self._limits.queues.get(queue)
+        if own is None or not own.classes:
+            return None
+        return constrained_demand(walk.demands_by_class(queue), own.classes, self._nothing)
 
 
 def _refuse_other_kinds(  # noqa: PLR0917  # as those of `run_round`
@@ -138,6 +270,10 @@ def _short(value: object) -> str:
     return shown if len(shown) <= _SHOWN else f"a {type(value).__name__}"
 
 
+def _or_no_end(limit: int | None) -> float:
+    return math.inf if limit is None else limit
+
+
 def _usable(weight: float) -> float:
     """*weight*, or 0 for one that cannot be used: such a queue takes no part."""
     return weight if math.isfinite(weight) and weight > 0 else 0.0
@@ -154,22 +290,39 @@ def _closed(queue: Queue | None, weight: float, *, node_count: int) -> str | Non
     return ReasonCode.QUEUE_CORDONED.value if queue.cordoned else None
 
 
-def _values_of(nodes: Sequence[Node]) -> Callable[[str], list[list[int]]]:
-    """For a label, the indices of the nodes that share each of its values, by value."""
+def _values_of(nodes: Sequence[Node], rule: ShareRule) -> Callable[[str], list[list[int]]]:
+    """For a label, the indices of the nodes that share each of its values, most capacity first."""
 
-    @cache
     def values_of(label: str) -> list[list[int]]:
         by_value: dict[str, list[int]] = {}
         for i, node in enumerate(nodes):
             value = node.labels.get(label)
             if value:
                 by_value.setdefault(value, []).append(i)
-        return [by_value[value] for value in sorted(by_value)]
+        return [by_value[value] for value in sorted(by_value, key=lambda v: (-size(by_value[v]), v))]
+
+    def size(at: Sequence[int]) -> float:
+        takes_new = [nodes[i].allocatable for i in at if nodes[i].takes_new_runs]
+        return rule.fairness.unweighted_cost(sum(takes_new, start=ResourceVector.zero(rule.fairness.width)))
 
     return values_of
 
 
-def _termination(*, queued: int, node_count: int) -> Termination:
-    if not queued:
+def _variants_of(
+    config: SchedulingConfig, classes: Mapping[str, PriorityClass]
+) -> Callable[[Requirements], Sequence[tuple[Requirements, int]]] | None:
+    """Where requirements of each class may go away from home; None where none may."""
+    if not any(each.away for each in classes.values()):
+        return None
+    return lambda wanted: away_variants(wanted, classes[wanted.priority_class], config)
+
+
+def _termination(walk: RoundWalk, *, rested: bool) -> Termination:
+    if not rested:
+        return Termination.NO_REST
+    ended = walk.ended_by()
+    if ended is not None:
+        return Termination(ended)
+    if not any(queued for _, queued, *_ in walk.counts()):
         return Termination.NOTHING_QUEUED
-    return Termination.NO_REMAINING_CANDIDATES if node_count else Termination.NO_NODES
+    return Termination.NO_REMAINING_CANDIDATES if walk.table.count else Termination.NO_NODES

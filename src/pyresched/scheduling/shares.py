@@ -92,6 +92,14 @@ class ShareRule:
         protected = self._entitlements(given).protected
         return {each.queue: share for each, share in zip(given, protected, strict=True)}
 
+    def adjusted(
+        self, standings: Sequence[Standing] | Sequence[tuple[object, ...]]
+    ) -> Mapping[QueueName, float]:
+        """What each queue should get: its adjusted share."""
+        given = [_standing(each) for each in standings]
+        adjusted = self._entitlements(given).adjusted
+        return {each.queue: share for each, share in zip(given, adjusted, strict=True)}
+
     def figures(
         self, standings: Sequence[Standing] | Sequence[tuple[object, ...]]
     ) -> tuple[QueueShare, ...]:
