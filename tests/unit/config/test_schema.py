@@ -4,7 +4,14 @@ import pytest
 
 from pyresched.config import SchedulingConfig, config_from
 from pyresched.errors import ConfigError
-from pyresched.model import AwayEntry, PriorityClass, ReschedulePolicy, WellKnownNodeType
+from pyresched.model import (
+    AwayEntry,
+    PriorityClass,
+    ReschedulePolicy,
+    ResourceCondition,
+    Taint,
+    WellKnownNodeType,
+)
 
 
 def test_the_defaults_work_as_they_stand() -> None:
@@ -144,6 +151,12 @@ LIMITS: list[tuple[dict[str, object], str, str]] = [
         "queues[0].max_fraction_by_class.defualt",
         "unknown class; did you mean 'default'?",
     ),
+    (pool(name=""), "pools[0].name", "write a name"),
+    (
+        queue(max_fraction_by_class_by_pool={"defualt": {"default": {"cpu": 1}}}),
+        "queues[0].max_fraction_by_class_by_pool.defualt",
+        "unknown class; did you mean 'default'?",
+    ),
     (
         queue(max_fraction_by_class_by_pool={"default": {"b": {"cpu": 1}}}),
         "queues[0].max_fraction_by_class_by_pool.default.b",
@@ -247,6 +260,12 @@ def test_a_configuration_made_in_code_is_checked_as_well() -> None:
     """The constructor raises the same error, without a file."""
     with pytest.raises(ConfigError, match=r"^max_queue_lookback: "):
         SchedulingConfig(max_queue_lookback=-1)
+    with pytest.raises(ConfigError, match=r"^rate_scope: .*did you mean 'pool'\?$"):
+        SchedulingConfig(rate_scope="pools")  # type: ignore[arg-type]
+    odd = ResourceCondition(resource="cpu", operator=">=", value=1)  # type: ignore[arg-type]
+    gpu = WellKnownNodeType(name="gpu", taints=(Taint("gpu"),), when=(odd,))
+    with pytest.raises(ConfigError, match=r"^node_types\[0\].when\[0\].operator: .*write >, <, =="):
+        SchedulingConfig(node_types=(gpu,))
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
