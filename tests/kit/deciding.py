@@ -1,8 +1,8 @@
 """The one place where tests say who decides a round: the engine, or the plain model of it."""
 
 import os
-from dataclasses import dataclass, field
 
+from kit.decided import Decided, plain
 from kit.round_model2 import model_round
 from kit.round_rules import Buckets, rules_of
 from kit.rounds import POOL, World
@@ -11,31 +11,6 @@ from pyresched.scheduling import RoundState, run_round
 __all__ = ["Decided", "Decider"]
 
 BY_MODEL = os.environ.get("PYRESCHED_ROUND", "model") == "model"
-
-
-@dataclass
-class Decided:
-    """What a round came to, as plain values."""
-
-    scheduled: list[tuple[str, str, int, str]] = field(default_factory=list)
-    preempted: list[tuple[str, str, str, str, str]] = field(default_factory=list)
-    moved: list[tuple[str, str, str, int]] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
-    rested: bool = True
-    passes: int = 1
-
-    @property
-    def ins(self) -> set[str]:
-        """Who got a node and had none."""
-        return {each[0] for each in self.scheduled}
-
-    @property
-    def outs(self) -> set[str]:
-        """Who had a node and has none."""
-        return {each[0] for each in self.preempted}
-
-    def __bool__(self) -> bool:
-        return bool(self.scheduled or self.preempted or self.moved)
 
 
 class Decider:
@@ -69,7 +44,7 @@ class Decider:
         return Decided(
             result.scheduled,
             result.preempted,
-            [each[:4] for each in result.moved],
+            result.moved,
             result.refused,
             result.rested,
             result.passes,
@@ -80,14 +55,4 @@ class Decider:
         result, self.state = run_round(
             world.reader(), world.node_db(), world.queues, POOL, world.config, self.state, world.now
         )
-        return Decided(
-            [(p.job_id, p.node_id, p.priority, p.method.value) for p in result.scheduled],
-            [
-                (p.job_id, p.run_id, p.node_id, p.for_job_id, p.reason.value)
-                for p in result.preempted
-            ],
-            [(m.job_id, m.from_node_id, m.node_id, m.priority) for m in result.moved],
-            {id: reason.code.value for id, reason in result.refused.items()},
-            result.termination.value != "no_rest",
-            result.passes,
-        )
+        return plain(result)

@@ -37,7 +37,7 @@ class ModelResult:
 
     scheduled: list[tuple[str, str, int, str]] = field(default_factory=list)
     preempted: list[tuple[str, str, str, str, str]] = field(default_factory=list)
-    moved: list[tuple[str, str, str, int, str]] = field(default_factory=list)
+    moved: list[tuple[str, str, str, int, str, str]] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     passes: int = 0
     rested: bool = True
@@ -76,28 +76,26 @@ class PlainRound(Rows):
         return self.net(result)
 
     def net(self, result: ModelResult) -> ModelResult:
-        for job_id in sorted(self.log_placed_order(), key=self.log_placed_order().get):
+        """What came of all passes: who is bound now, against who was when the round began."""
+        last = {job_id: i for i, job_id in enumerate(self.log_placed)}
+        for job_id in sorted(last, key=lambda job_id: last[job_id]):
             held, home = self.at.get(job_id), self.home.get(job_id)
             if held is None:
                 continue
             if home is None:
                 result.scheduled.append((job_id, held.node_id, held.priority, held.method))
             elif held.node_id != home.node_id:
-                result.moved.append(
-                    (job_id, home.node_id, held.node_id, held.priority, held.method)
-                )
-        for job_id, (for_job, cause) in self.log_fallen.items():
+                nodes = (home.node_id, held.node_id)
+                result.moved.append((job_id, *nodes, held.priority, *self.log_fallen[job_id]))
+        for job_id in self.log_fallen:
             run = self.by_id[job_id].active_run
             if run is not None and job_id not in self.at:
-                result.preempted.append((job_id, run.id, run.node_id, for_job, cause))
+                result.preempted.append((job_id, run.id, run.node_id, *self.log_fallen[job_id]))
         result.preemption_tokens = self.taken_by_share
         result.refused = {
             j: why for j, why in self.refused.items() if j not in self.at and j not in self.home
         }
         return result
-
-    def log_placed_order(self) -> dict[str, int]:
-        return {job_id: i for i, job_id in enumerate(self.log_placed)}
 
     # -- one pass -------------------------------------------------------------------------
 
@@ -142,11 +140,17 @@ class PlainRound(Rows):
         return self.took or moved or (self.changed and self.stirred())
 
     def stirred(self) -> bool:
-        """Whether what was placed lets somebody take room by fair share who found none."""
+        """Whether what was placed may let somebody take room who found none in this pass.
+
+        By fair share, if a queue is above its share now; by urgency, if something was placed
+        less urgently than its class is: in its own pass it gives way to nobody.
+        """
+        if not self.failed:
+            return False
+        if any(self.at[j].priority < self.priority(self.by_id[j]) for j in self.placed_now):
+            return True
         above = {q for q in self.part if self.cost(self.holds(q)) > self.protected[q] + EPSILON}
-        return bool(self.failed) and any(
-            unit.may_go and unit.queue in above for unit in self.running_units()
-        )
+        return any(unit.may_go and unit.queue in above for unit in self.running_units())
 
     def running_units(self) -> list[Unit]:
         units = []
@@ -291,6 +295,11 @@ class PlainRound(Rows):
                 away.append(jobs)
         went = False
         for jobs in sorted(away, key=lambda jobs: max(map(self.home_key, jobs))):
+            if any(
+                job.id in self.at and self.at[job.id].priority > self.home[job.id].priority
+                for job in jobs
+            ):
+                continue  # at home it would be easier to send off than where it is
             was = [self.unbind(job) for job in jobs if job.id in self.at]
             if self.back_home(jobs):
                 went = True
@@ -311,25 +320,6 @@ class PlainRound(Rows):
         return (self.home[job.id].leased_at, job.submitted_at, job.id)
 
     # -- placing --------------------------------------------------------------------------
-
-    def node_sets(self, head: Candidate) -> list[list[Node]]:
-        gang = head.jobs[0].gang
-        if gang is None or not gang.uniformity:
-            return [self.nodes]
-        by: dict[str, list[Node]] = {}
-        for node in self.nodes:
-            value = node.labels.get(gang.uniformity)
-            if value:
-                by.setdefault(value, []).append(node)
-
-        def size(nodes: list[Node]) -> float:
-            amounts = [0] * self.width
-            for node in nodes:
-                if self.takes(node):
-                    amounts = add(amounts, node.allocatable)
-            return self.cost(amounts)
-
-        return [nodes for _, nodes in sorted(by.items(), key=lambda e: (-size(e[1]), e[0]))]
 
     def place(self, head: Candidate) -> str:
         """Why it found no room, or nothing when it is placed."""
@@ -363,7 +353,7 @@ class PlainRound(Rows):
     ) -> list[tuple[Job, str, int, str, list[Unit]]] | tuple[int, str]:
         """Bind every member, with victims; or leave all as it was and say how far it came."""
         done: list[tuple[Job, str, int, str, list[Unit]]] = []
-        self.undo: list[tuple[Unit, dict[str, Held], str]] = []
+        self.undo: list[tuple[Unit, dict[str, Held], str, dict[str, tuple[str, str]]]] = []
         self.mates = {job.id for job in head.jobs}
         for job in head.jobs:
             found = self.find(job, head.class_, avoid, nodes)
@@ -387,12 +377,14 @@ class PlainRound(Rows):
     def take_back(self, done: list[Any]) -> None:
         for job, *_ in done:
             self.unbind(job)
-        for unit, where, how in reversed(self.undo):
+        for unit, where, how, before in reversed(self.undo):
             unit.gone = False
             self.taken_by_share -= len(unit.jobs) if how == FAIR else 0
             for job in unit.jobs:
                 self.bind(job, where[job.id])
                 del self.log_fallen[job.id]
+                if job.id in before:
+                    self.log_fallen[job.id] = before[job.id]
             if unit.queue in self.part:
                 amounts = self.amounts(unit.jobs) if not unit.guest else [0] * self.width
                 self.lost[unit.queue] = minus(self.lost[unit.queue], amounts)
@@ -403,7 +395,8 @@ class PlainRound(Rows):
     def fall(self, unit: Unit, node_id: str, for_job: str, how: str) -> None:
         unit.gone = True
         where = {job.id: self.unbind(job) for job in unit.jobs}
-        self.undo.append((unit, where, how))
+        before = {j.id: self.log_fallen[j.id] for j in unit.jobs if j.id in self.log_fallen}
+        self.undo.append((unit, where, how, before))
         self.taken_by_share += len(unit.jobs) if how == FAIR else 0
         for job in sorted(unit.jobs, key=lambda j: j.id):
             cause = how if where[job.id].node_id == node_id else "gang"

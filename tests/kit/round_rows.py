@@ -145,7 +145,8 @@ class Rows:
         for job in self.jobs:
             run = job.active_run
             if run is not None:
-                self.bind(job, Held(run.node_id, run.leased_at, run.priority, run.pool))
+                priority = self.priority(job) if self.is_at_home(job) else run.priority
+                self.bind(job, Held(run.node_id, run.leased_at, priority, run.pool))
         self.home = dict(self.at)
         self.over = {n.id for n in self.nodes if min(self.free(n)) < 0}
         self.lanes: dict[str, list[Job]] = {}
@@ -182,6 +183,18 @@ class Rows:
         known = self.classes.get(job.requirements.priority_class)
         return 0 if known is None else known.priority
 
+    def is_at_home(self, job: Job) -> bool:
+        """Whether it runs where its own tolerations let it: then its class says how urgently."""
+        run = job.active_run
+        assert run is not None
+        return (
+            self.rules.home
+            and run.pool == self.pool
+            and run.node_id in self.node
+            and job.requirements.priority_class in self.classes
+            and self.matches(self.node[run.node_id], job.requirements)
+        )
+
     def wants(self, job: Job) -> list[int]:
         """What it takes of a node: its request but for floating resources, and one place."""
         asked = self.amounts([job])
@@ -199,9 +212,8 @@ class Rows:
         """What they ask for; nothing of a request of other resources."""
         total = [0] * self.width
         for job in jobs:
-            asked = job.requirements.resources
-            if len(asked) == self.width and not asked.has_negative:
-                total = add(total, asked)
+            if self.is_valid(job):
+                total = add(total, job.requirements.resources)
         return total
 
     def holds(self, queue: str) -> list[int]:
@@ -295,7 +307,7 @@ class Rows:
         if self.exceeds([*mine, *head.jobs], self.class_limit(q, name)):
             return "class_limit", "gang"
         if rules.floating:
-            here = [self.by_id[j] for j in self.at]
+            here = [self.by_id[j] for j, held in self.at.items() if held.pool == self.pool]
             most = [math.inf if each is None else each for each in rules.floating]
             asks = [
                 a
@@ -372,7 +384,10 @@ class Rows:
             out.append(Candidate(self.largest_first(jobs), class_, max(map(self.turn, jobs))[1:]))
         if queue not in self.open:
             return sorted(out, key=lambda c: (-c.class_.priority, c.key))
-        for jobs in self.groups(lane):
+        for job in lane:
+            if not self.is_valid(job):
+                self.refused[job.id] = "invalid_request" if job in seen else "past_lookback"
+        for jobs in self.groups(job for job in lane if self.is_valid(job)):
             if jobs[0].id in self.at:
                 continue
             class_ = self.classes.get(jobs[0].requirements.priority_class)
@@ -380,7 +395,7 @@ class Rows:
             fault = self.gang_fault(jobs, mine) if jobs[0].gang is not None else ""
             if not mine:
                 fault = "past_lookback"
-            if not fault and class_ is None:
+            if class_ is None and fault in {"", "past_lookback"}:
                 fault = "unknown_priority_class"
             if fault:
                 for job in jobs:
@@ -389,6 +404,11 @@ class Rows:
             assert class_ is not None
             out.append(Candidate(self.largest_first(jobs), class_, max(map(self.turn, jobs))[1:]))
         return sorted(out, key=lambda c: (-c.class_.priority, c.key))
+
+    def is_valid(self, job: Job) -> bool:
+        """Whether it asks for what this configuration has."""
+        asked = job.requirements.resources
+        return len(asked) == self.width and not asked.has_negative
 
     def is_here(self, job: Job) -> bool:
         """Whether it ran here when the round began."""
@@ -413,6 +433,25 @@ class Rows:
             ),
         )
         return [job for _, job in order]
+
+    def node_sets(self, head: Candidate) -> list[list[Node]]:
+        gang = head.jobs[0].gang
+        if gang is None or not gang.uniformity:
+            return [self.nodes]
+        by: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            value = node.labels.get(gang.uniformity)
+            if value:
+                by.setdefault(value, []).append(node)
+
+        def size(nodes: list[Node]) -> float:
+            amounts = [0] * self.width
+            for node in nodes:
+                if self.takes(node):
+                    amounts = add(amounts, node.allocatable)
+            return self.cost(amounts)
+
+        return [nodes for _, nodes in sorted(by.items(), key=lambda e: (-size(e[1]), e[0]))]
 
     def gang_fault(self, mates: list[Job], seen: list[Job]) -> str:
         first = mates[0]
