@@ -11,15 +11,15 @@ __all__ = ["NEXT", "next_state"]
 
 _ENDED: Final = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 # A run that is preempted, returned or lost puts its job back to queued; one that fails makes
-# it wait; a service that completes is queued again.
+# it wait; a service that completes is queued again; one that a round moves has another run at once.
 _FROM_RUN: Final = _ENDED | {JobState.QUEUED, JobState.BACKING_OFF}
 
 NEXT: Final[Mapping[JobState, frozenset[JobState]]] = MappingProxyType(
     {
         JobState.QUEUED: frozenset({JobState.LEASED, JobState.FAILED, JobState.CANCELLED}),
         JobState.LEASED: _FROM_RUN | {JobState.PENDING, JobState.RUNNING},
-        JobState.PENDING: _FROM_RUN | {JobState.RUNNING},
-        JobState.RUNNING: _FROM_RUN,
+        JobState.PENDING: _FROM_RUN | {JobState.LEASED, JobState.RUNNING},
+        JobState.RUNNING: _FROM_RUN | {JobState.LEASED},
         JobState.BACKING_OFF: frozenset({JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}),
         JobState.SUCCEEDED: frozenset(),
         JobState.FAILED: frozenset(),
