@@ -1,7 +1,11 @@
 """Whole rounds over a store: from an empty cluster, over one that is full, and with victims."""
 
+from functools import cache, partial
+
 import pytest
 
+from measures.rounds import committed, decided
+from measures.roundworlds import empty, gangs
 from pyresched.config import SchedulingConfig
 from pyresched.jobdb import JobDb
 from pyresched.model import Job, JobState, PoolName, Requirements, Rounding, Run
@@ -136,3 +140,33 @@ def test_victims(benchmark):
     cluster = Cluster(of_shapes(5_000, 30, 84), full(40, 2, "best-effort"), 40, 84)
     assert cluster.ours().preempted
     benchmark.pedantic(cluster.ours, rounds=3)
+
+
+@pytest.mark.benchmark(group="round: 30,000 jobs of 50 shapes onto 300 empty nodes")
+@pytest.mark.parametrize("who", ["ours", "not committed"])
+def test_commit(benchmark, who):
+    """Its leases are in the job db, or only decided."""
+    made = cache(partial(empty, 300, 30_000, 30))
+    measured(benchmark, committed(made) if who == "ours" else decided(made))
+
+
+@pytest.mark.benchmark(group="round: 100 gangs of 32 in 20 racks of 5 nodes")
+@pytest.mark.parametrize("who", ["ours", "lone jobs"])
+def test_gangs(benchmark, who):
+    """Each in one rack, and the nodes are full after it."""
+    made = cache(partial(gangs, 100, 100, size=32, racks=20, together=who == "ours"))
+    measured(benchmark, decided(made))
+
+
+def measured(benchmark, contender):
+    """A turn of *contender*, anew each time."""
+    ends = []
+
+    def prepare():
+        for end in ends:
+            end.__exit__(None, None, None)
+        ends[:] = [contender(0)]
+        return (ends[0].__enter__(),), {}
+
+    benchmark.pedantic(lambda work: work(), setup=prepare, rounds=5)
+    ends[0].__exit__(None, None, None)

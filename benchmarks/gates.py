@@ -1,4 +1,4 @@
-"""What the indices, both dbs and fairness must reach, beside their rivals: measures, prints, judges.
+"""What indices, both dbs, rounds and fairness must reach beside rivals: measures, prints, judges.
 
     python benchmarks/gates.py                   a million ids and jobs; half an hour
     python benchmarks/gates.py --quick           what CI runs: smaller, within four minutes
@@ -33,6 +33,7 @@ from measures.memory import Memory
 from measures.orders import Orders
 from measures.placing import Placing, PlacingElsewhere
 from measures.readers import Readers
+from measures.rounds import BesidePython, InRacks, NoneFits, OntoEmpty, OverFull
 from measures.table import Gate, Sense, amount, as_json, failed, rows, show
 from measures.timing import REPETITIONS, Reading, Task
 from rivals.ordered_walk import NoCompiler
@@ -61,6 +62,13 @@ class Scale:
     held_nodes: int  # with 32 jobs on each
     gang_nodes: int  # with 32 cores
     full_nodes: tuple[int, ...]  # nearly
+    round_jobs: int
+    round_queues: int
+    round_nodes: int
+    round_many_nodes: int
+    round_full_nodes: int  # with 32 jobs on each
+    round_gangs: int  # of 32, on as many nodes
+    round_compared: int  # jobs that Python places too
     queues: tuple[int, ...] = (10, 100, 1_000)
     repetitions: int = REPETITIONS
 
@@ -80,6 +88,13 @@ FULL = Scale(
     held_nodes=10_000,
     gang_nodes=1_000,
     full_nodes=(1_000, 10_000),
+    round_jobs=MILLION,
+    round_queues=1_000,
+    round_nodes=10_000,
+    round_many_nodes=100_000,
+    round_full_nodes=10_000,
+    round_gangs=1_000,
+    round_compared=100_000,
 )
 QUICK = Scale(
     name="quick",
@@ -96,6 +111,13 @@ QUICK = Scale(
     held_nodes=2_000,
     gang_nodes=1_000,
     full_nodes=(1_000, 10_000),
+    round_jobs=30_000,
+    round_queues=30,
+    round_nodes=300,
+    round_many_nodes=3_000,
+    round_full_nodes=200,
+    round_gangs=100,
+    round_compared=10_000,
 )
 
 Sizes = tuple[tuple[int, float, float], ...]
@@ -228,6 +250,27 @@ NODE_GATES = (
     ),
     _most(kind="build with jobs bound", rival="one by one", gate=1, goal=0.3, at=320_000),
 )
+ROUND_GATES = (
+    _most(kind="round, committed", rival="not committed", gate=3, goal=1, at=MILLION),
+    _most(
+        kind="round on many nodes, committed",
+        rival="not committed",
+        gate=4,
+        goal=1.5,
+        at=MILLION,
+    ),
+    _most(kind="get while a round runs, 99 of 100", rival="alone", gate=5 * MS, goal=0.5 * MS),
+    _most(
+        kind="round of a full cluster",
+        rival="none above its share",
+        gate=3,
+        goal=1,
+        at=320_000,
+    ),
+    _most(kind="round in which none fits", rival="none queued", gate=0.5, goal=0.1, at=MILLION),
+    _most(kind="round of gangs in one rack each", rival="lone jobs", gate=1, goal=0.2, at=32_000),
+    Gate(kind="round, for a placed job", rival="python", gate=50, goal=100, at=100_000),
+)
 WIDE = (
     Gate(kind="bulk load of ids", rival="immutables", gate=2, goal=5),
     Gate(kind="bulk load of ids", rival="rpds", gate=1.5, goal=4.5),
@@ -235,6 +278,12 @@ WIDE = (
     Gate(kind="upsert from columns", rival="python", gate=3, goal=10),
     Gate(kind="get_many(256) of jobs", rival="python", gate=2, goal=6),
     Gate(kind="walk of a queue in a pool", rival="python", gate=0.4, goal=1.5),
+    _most(kind="round, committed", rival="not committed", gate=0.3, goal=0.05),
+    _most(kind="round on many nodes, committed", rival="not committed", gate=0.3, goal=0.05),
+    _most(kind="round of a full cluster", rival="none above its share", gate=0.3, goal=0.05),
+    _most(kind="round in which none fits", rival="none queued", gate=0.05, goal=0.005),
+    _most(kind="round of gangs in one rack each", rival="lone jobs", gate=0.2, goal=0.02),
+    Gate(kind="round, for a placed job", rival="python", gate=10, goal=40),
     _small(kind="memory a job, no runs yet", gate=450, goal=200, at=None),
     _small(kind="memory a job, one run and a tracker", gate=900, goal=400, at=None),
 )
@@ -242,7 +291,7 @@ COST_GATES = tuple(
     Gate(kind="costs of all queues", rival="numpy", gate=gate, goal=goal, at=queues)
     for queues, gate, goal in ((10, 2.5, 3.5), (100, 5, 8), (1_000, 10, 18))
 )
-GATES = (*INDEX_GATES, *JOB_GATES, *NODE_GATES, *COST_GATES, *WIDE)
+GATES = (*INDEX_GATES, *JOB_GATES, *NODE_GATES, *ROUND_GATES, *COST_GATES, *WIDE)
 
 
 def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
@@ -266,6 +315,14 @@ def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
     yield partial(PlacingElsewhere, scale.nodes, scale.placed, many=scale.many_nodes)
     yield partial(Holding, scale.held_nodes)
     yield partial(Gangs, scale.gang_nodes, full=scale.full_nodes, alike=scale.nodes)
+    jobs, queues, nodes = scale.round_jobs, scale.round_queues, scale.round_nodes
+    many = scale.round_many_nodes
+    yield partial(OntoEmpty, jobs, queues=queues, nodes=nodes)
+    yield partial(OntoEmpty, jobs, queues=queues, nodes=many, where=" on many nodes")
+    yield partial(OverFull, scale.round_full_nodes)
+    yield partial(NoneFits, jobs, queues=queues, nodes=nodes)
+    yield partial(InRacks, scale.round_gangs, nodes=scale.round_gangs)
+    yield partial(BesidePython, scale.round_compared)
     for queues in scale.queues:
         yield partial(Costs, queues)
 

@@ -46,6 +46,8 @@ GATES = (
     Gate("round: 1,000 jobs onto 100 empty nodes", "python", 0.4),
     Gate("round: 10,000 jobs onto 1,000 empty nodes", "python", 0.8),
     Gate("round: 5,000 queued in 84 queues, none fits", "python", 2.0),
+    Gate("round: 30,000 jobs of 50 shapes onto 300 empty nodes", "not committed", 8.0),
+    Gate("round: 100 gangs of 32 in 20 racks of 5 nodes", "lone jobs", 8.0),
     Gate("transaction: 10,000 new rows", "dict", 80.0),
     Gate("transaction: 10,000 new rows", "python", 0.33),
     Gate("transaction: every job leased, then ended, 1,000 a commit", "python", 0.33),

@@ -27,6 +27,13 @@ TINY = gates.Scale(
     held_nodes=5,
     gang_nodes=3,
     full_nodes=(4,),
+    round_jobs=500,
+    round_queues=4,
+    round_nodes=5,
+    round_many_nodes=20,
+    round_full_nodes=20,
+    round_gangs=5,
+    round_compared=200,
     repetitions=1,
 )
 GATE = Gate(kind="get", rival="dict", gate=2, goal=4)
