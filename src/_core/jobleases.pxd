@@ -7,7 +7,7 @@ from pyresched._core.hamtbuild cimport Cell
 from pyresched._core.ids cimport Key
 from pyresched._core.jobindex cimport JobIndex, Roots
 from pyresched._core.jobload cimport Load
-from pyresched._core.jobslots cimport SlotIds
+from pyresched._core.jobids cimport JobIds
 from pyresched._core.records cimport Name, Record
 from pyresched._core.treenode cimport Item
 from pyresched._core.versions cimport EditLog
@@ -33,7 +33,8 @@ cdef class Leases:
     cdef Item *leased
     cdef size_t count
     cdef size_t named
-    cdef object ids            # SlotIds or Texts
+    cdef bint counted          # every run has a ULID
+    cdef object ids            # JobIds or Texts
     cdef object texts          # what `runs` borrow from
     cdef Coded nodes
     cdef Numbers priorities
@@ -46,7 +47,7 @@ cdef class Leases:
     cdef int count_runs(self, str first) except -1
     cdef int find(self, Roots *roots) except -1
     cdef int find_jobs(self, Roots *roots) except -1
-    cdef int find_slots(self, Roots *roots, SlotIds ids) except -1
+    cdef int find_records(self, Roots *roots, JobIds ids) except -1
     cdef int find_ids(self, Roots *roots, Texts ids) except -1
     cdef list waiting(self, Roots *roots)
     cdef int vet(self, Roots *roots) except -1
@@ -62,7 +63,7 @@ cdef class Leases:
     cdef int leave_lanes(self, Roots *roots, EditLog *log) except -1
 
 
-# See `Txn.lease_many`, `Txn.awaiting_replacement`; *ids* are Texts or SlotIds.
+# See `Txn.lease_many`, `Txn.awaiting_replacement`; *ids* are Texts or JobIds.
 cdef list rows_awaiting(JobIndex index, Roots *roots, object ids)
 cdef Leases leases_of(JobIndex index, object ids, object run_ids, object nodes, object pool,
                       object priority, object leased_at, object lease_expires_at)

@@ -25,10 +25,10 @@ from pyresched._core.jobindex cimport (
     BLOCK, JobIndex, Lane, Place, Roots, lane_emptied, lane_item, own_lane, submit_item,
 )
 from pyresched._core.jobload cimport Load, Lot, Shared
-from pyresched._core.jobslots cimport SlotIds
+from pyresched._core.jobids cimport JobIds
 from pyresched._core.ordered cimport Trees, tree_add, tree_rebuild, tree_remove
 from pyresched._core.records cimport (
-    Kind, Name, Record, RunPart, name_drop, name_hold, name_text, one_more_run, record_at,
+    Kind, Name, Record, RunPart, name_drop, name_hold, name_key, name_text, one_more_run, record_at,
     record_copy, records_replace,
 )
 from pyresched._core.treenode cimport Item
@@ -153,6 +153,7 @@ cdef class Leases:
         """ULIDs from *first* on, each one more than the one before."""
         cdef uint64_t hi = 0, lo = 0
         cdef size_t i
+        self.counted = True
         if not (is_ascii(first) and length_of(first) == 26 and ulid(ascii_of(first), &hi, &lo)):
             raise InputError(
                 f"run_ids: {first!r} is no ULID to count from; give one, or an id a job")
@@ -176,8 +177,8 @@ cdef class Leases:
         return self.vet_runs(roots)
 
     cdef int find_jobs(self, Roots *roots) except -1:
-        if type(self.ids) is SlotIds:
-            self.find_slots(roots, <SlotIds> self.ids)
+        if type(self.ids) is JobIds:
+            self.find_records(roots, <JobIds> self.ids)
         else:
             self.find_ids(roots, <Texts> self.ids)
         return sort_by_slot(self.jobs, self.count)
@@ -194,20 +195,28 @@ cdef class Leases:
         rows.sort()
         return rows
 
-    cdef int find_slots(self, Roots *roots, SlotIds ids) except -1:
+    cdef int find_records(self, Roots *roots, JobIds ids) except -1:
         """Those of a snapshot, if they still are what they were."""
-        cdef size_t i
+        cdef Key keys[BLOCK]
+        cdef uint32_t slots[BLOCK]
         cdef const Record *job
+        cdef Py_ssize_t first, i, here
         if ids.reader.index is not self.index:
             raise InputError(f"ids are of another db: {ids!r}")
-        for i in range(self.count):
-            self.jobs[i].slot = ids.slots[i]
-            self.jobs[i].row = <uint32_t> i
-        sort_by_slot(self.jobs, self.count)
-        for i in range(self.count):
-            job = ids.reader.record(self.jobs[i].slot)
-            if self.record(roots, self.jobs[i].slot) != job:
-                raise Conflict((("job", id_of(job)),))
+        for first in range(0, ids.count, BLOCK):
+            here = min(<Py_ssize_t> BLOCK, ids.count - first)
+            for i in range(here):
+                prefetch(ids.records[first + i])
+            for i in range(here):
+                job = ids.records[first + i]
+                name_key(&self.index.ids.column, &job.id, job.id_kind, &keys[i])
+            hamt_find_many(&self.index.id_maps, &roots.ids, keys, slots, here)
+            for i in range(here):
+                job = ids.records[first + i]
+                if slots[i] == NOWHERE or self.record(roots, slots[i]) != job:
+                    raise Conflict((("job", id_of(job)),))
+                self.jobs[first + i].slot = slots[i]
+                self.jobs[first + i].row = <uint32_t> (first + i)
         return 0
 
     cdef int find_ids(self, Roots *roots, Texts ids) except -1:
@@ -317,7 +326,11 @@ cdef class Leases:
         self.batch.room(self.count)
         for i in range(self.count):
             if i + AHEAD < self.count:
+                row = self.jobs[i + AHEAD].row
                 prefetch(self.record(roots, self.jobs[i + AHEAD].slot))
+                prefetch(&self.names[row])
+                if not self.counted:
+                    prefetch(&self.runs[row].kind)
             row = self.jobs[i].row
             priority = self.priorities.at(row)
             if not -MOST_PRIORITY - 1 <= priority <= MOST_PRIORITY:
@@ -329,7 +342,7 @@ cdef class Leases:
             self.batch.count += 1
             run = one_more_run(record)
             run.id = self.names[row]
-            run.id_kind = self.runs[row].kind
+            run.id_kind = KIND_ULID if self.counted else self.runs[row].kind
             name_hold(&run.id, run.id_kind)
             run.node_id = node
             run.pool = <PyObject *> self.pool
@@ -434,7 +447,7 @@ cdef Leases begun(JobIndex index, object ids):
     cdef Leases leases = Leases.__new__(Leases)
     leases.index = index
     leases.ids = ids
-    leases.room((<SlotIds> ids).count if type(ids) is SlotIds else (<Texts> ids).count)
+    leases.room((<JobIds> ids).count if type(ids) is JobIds else (<Texts> ids).count)
     return leases
 
 

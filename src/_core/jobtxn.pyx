@@ -24,7 +24,7 @@ from pyresched._core.jobindex cimport (
 from pyresched._core.jobleases cimport Leases, leases_of, rows_awaiting
 from pyresched._core.jobload cimport load
 from pyresched._core.jobreader cimport Reader, Walk, several, several_of
-from pyresched._core.jobslots cimport SlotIds
+from pyresched._core.jobids cimport JobIds
 from pyresched._core.ordered cimport Item, Tree, Trees
 from pyresched._core.records cimport (
     Kind, Record, RunPart, name_equal, name_key, name_text, record_key, record_put,
@@ -521,7 +521,7 @@ cdef class Txn(Reader):
 
 
 cdef object taken_apart(object ids):
-    return ids if type(ids) is SlotIds else Texts(ids)
+    return ids if type(ids) is JobIds else Texts(ids)
 
 
 cdef str id_of(const Record *job):

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from pyresched._core.drf import DominantResourceFairness, water_levels
 from pyresched._core.idindex import IdIndex, IdSnapshot, IdTxn
+from pyresched._core.jobids import JobIds
 from pyresched._core.jobreader import Diff, Order, Reader, Snapshot
 from pyresched._core.jobs import JobStore
-from pyresched._core.jobslots import SlotIds
 from pyresched._core.jobtxn import Txn
 from pyresched._core.nodefeed import follow
 from pyresched._core.nodeindex import CROSS_POOL, EVICTED, NodeTable
@@ -31,6 +31,7 @@ __all__ = [
     "IdSnapshot",
     "IdTxn",
     "Job",
+    "JobIds",
     "JobState",
     "JobStore",
     "LastReschedule",
@@ -48,7 +49,6 @@ __all__ = [
     "ResourceVector",
     "RoundWalk",
     "Run",
-    "SlotIds",
     "Snapshot",
     "Txn",
     "follow",

@@ -4,8 +4,8 @@ from typing import Protocol, Self, TypeAlias, TypeVar
 
 from typing_extensions import Buffer, disjoint_base
 
+from pyresched._core.jobids import JobIds
 from pyresched._core.jobreader import Reader, Snapshot
-from pyresched._core.jobslots import SlotIds
 from pyresched._core.values import Gang, Requirements
 from pyresched._core.views import Job
 
@@ -87,7 +87,7 @@ class Txn(Reader):
         """
     def lease_many(
         self,
-        ids: Sequence[str] | Buffer | _Arrow | SlotIds,
+        ids: Sequence[str] | Buffer | _Arrow | JobIds,
         *,
         run_ids: str | Sequence[str] | Buffer | _Arrow,
         nodes: str | _Coded[str],
@@ -107,7 +107,7 @@ class Txn(Reader):
         whose failed run is to be replaced: `leasing.grant` keeps its history), Conflict (not as
         in the snapshot), IllegalTransition (not queued), DuplicateId, RunBelongsToOtherJob.
         """
-    def awaiting_replacement(self, ids: Sequence[str] | Buffer | _Arrow | SlotIds) -> list[int]:
+    def awaiting_replacement(self, ids: Sequence[str] | Buffer | _Arrow | JobIds) -> list[int]:
         """Which rows of *ids* are jobs whose next run replaces one that failed.
 
         *ids* are as in `lease_many`, which does not take those; raises as it does.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kit.jobs import backing_off, gang, job, jobs, leased, requeued, run
-from pyresched._core import SlotIds
+from pyresched._core import JobIds
 from pyresched.errors import (
     Conflict,
     DuplicateId,
@@ -53,7 +53,7 @@ def by_upsert(db: JobDb, ids: list[str], run_ids: list[str], nodes: list[int], *
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("leaf", [4, 32])
 def test_leases_are_what_upserts_would_be(seed: int, leaf: int) -> None:
-    """Every row and every index, whatever part of the store is leased, and by slot as by id."""
+    """Every row and every index, whatever part of the store is leased, given by id or as a round gives them."""
     random_ = random.Random(seed)
     rows = some_jobs(random_, random_.choice([20, 700]))
     db, twin = (JobDb(seed=bytes(16), leaf=leaf, fanout=leaf) for _ in range(2))
@@ -71,7 +71,7 @@ def test_leases_are_what_upserts_would_be(seed: int, leaf: int) -> None:
         nodes = [random_.randrange(5) for _ in ids]
         fields = {"pool": "gpu", "priority": -3, "lease_expires_at": 99}
         by_upsert(twin, ids, run_ids, nodes, **fields)
-        given = SlotIds(db.snapshot(), ids) if random_.random() < 0.5 else ids
+        given = JobIds(db.snapshot(), ids) if random_.random() < 0.5 else ids
         with db.write() as txn:
             count = txn.lease_many(
                 given,
@@ -168,10 +168,10 @@ def test_only_queued_jobs_are_leased() -> None:
     )
 
 
-def test_a_job_that_has_changed_is_not_leased_by_its_slot() -> None:
+def test_a_job_that_has_changed_is_not_leased_unseen() -> None:
     """Not if it is another version by now, gone, or its slot is somebody else's."""
     db = full()
-    ids = SlotIds(db.snapshot(), ["job-000000", "job-000001"])
+    ids = JobIds(db.snapshot(), ["job-000000", "job-000001"])
     with db.write() as txn:
         txn.upsert(txn["job-000001"].replace(priority=5))
     refused(db, Conflict, "job-000001", ids=ids)
@@ -237,14 +237,14 @@ def test_leases_that_are_taken_back_leave_nothing() -> None:
     assert record_memory() == nothing
 
 
-class TestSlotIds:
-    """Ids by slot read as a list of them does."""
+class TestJobIds:
+    """Ids that are made when read are a list."""
 
     def test_they_are_a_sequence(self) -> None:
         """By place, by slice, in a walk; the snapshot stays."""
         db = full()
         names = ["job-000003", "job-000001", "job-000004"]
-        ids = SlotIds(db.snapshot(), names)
+        ids = JobIds(db.snapshot(), names)
         with db.write() as txn:
             txn.delete_many(names)
         assert list(ids) == names == [ids[i] for i in range(3)]
@@ -260,7 +260,7 @@ class TestSlotIds:
         """So is a second try to fill one."""
         db = full()
         with pytest.raises(KeyError, match="nobody"):
-            SlotIds(db.snapshot(), ["nobody"])
-        ids = SlotIds(db.snapshot(), [])
+            JobIds(db.snapshot(), ["nobody"])
+        ids = JobIds(db.snapshot(), [])
         with pytest.raises(TypeError, match="taken once"):
             ids.__init__(db.snapshot(), [])  # type: ignore[misc]

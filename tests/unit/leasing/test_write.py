@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from kit.jobs import backing_off, gang, job, jobs, leased
-from pyresched._core import SlotIds
+from pyresched._core import JobIds
 from pyresched.config import SchedulingConfig
 from pyresched.errors import Conflict
 from pyresched.jobdb import JobDb
@@ -63,7 +63,7 @@ def decided(job_ids: list[str]) -> RoundResult:
 def in_columns(db: JobDb, result: RoundResult) -> RoundResult:
     """The same as a round hands it out."""
     columns = Placements(
-        SlotIds(db.snapshot(), [each.job_id for each in result.scheduled]),
+        JobIds(db.snapshot(), [each.job_id for each in result.scheduled]),
         memoryview(array("i", [n % 2 for n in range(len(result.scheduled))])),
         memoryview(array("q", [each.priority for each in result.scheduled])),
         bytes([1] * len(result.scheduled)),

@@ -1,7 +1,7 @@
 # cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Ids of many jobs of a snapshot, at four bytes a job: what a round says it placed.
+"""Ids of many jobs of a snapshot, at eight bytes a job: what a round says it placed.
 
-Holds the snapshot, so that the job at a slot stays the job that it was.
+Holds the snapshot and by it the records, nothing of the round.
 """
 
 cimport cython
@@ -15,14 +15,21 @@ from pyresched._core.jobreader cimport Reader, Snapshot, several, several_of
 from pyresched._core.records cimport Record, name_text
 
 
-cdef str id_at(Reader reader, uint32_t slot):
-    cdef const Record *job = reader.record(slot)
+cdef inline str id_of(const Record *job):
     return name_text(&job.id, job.id_kind)
+
+
+cdef const Record **room_for(Py_ssize_t count) except NULL:
+    cdef const Record **records = <const Record **> malloc(
+        max(<Py_ssize_t> 1, count) * sizeof(Record *))
+    if records == NULL:
+        raise MemoryError
+    return records
 
 
 @cython.final
 @cython.no_gc_clear
-cdef class SlotIds:
+cdef class JobIds:
     """*ids*, each of a job of *reader*, as a sequence of str that makes each when it is read.
 
     Raises KeyError for an id that no job has.
@@ -30,73 +37,74 @@ cdef class SlotIds:
 
     def __init__(self, Snapshot reader not None, ids):
         cdef list wanted = several(ids)
-        cdef uint32_t *slots = NULL
+        cdef const Record **records
         cdef Key key
+        cdef uint32_t slot
         cdef Py_ssize_t i
-        if self.slots != NULL:
-            raise TypeError("ids are taken once")
         reader.must_be_open()
-        slots = <uint32_t *> malloc(max(1, len(wanted)) * sizeof(uint32_t))
-        if slots == NULL:
-            raise MemoryError
+        records = room_for(len(wanted))
         try:
             for i in range(len(wanted)):
                 read_key(&reader.index.ids.column, wanted[i], &key)
-                slots[i] = hamt_find(&reader.index.id_maps, &reader.roots.ids, &key)
-                if slots[i] == NOWHERE:
+                slot = hamt_find(&reader.index.id_maps, &reader.roots.ids, &key)
+                if slot == NOWHERE:
                     raise KeyError(wanted[i])
-            self.slots, slots = slots, self.slots
+                records[i] = reader.record(slot)
+            if self.records != NULL:
+                raise TypeError("ids are taken once")
+            self.records = records
+            records = NULL
         finally:
-            free(slots)
+            free(records)
         self.reader = reader
         self.count = len(wanted)
 
     def __dealloc__(self):
-        free(self.slots)
+        free(self.records)
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, at):
         cdef Py_ssize_t first, stop, step, i
-        cdef SlotIds part
+        cdef JobIds part
         if not isinstance(at, slice):
             i = at
             if i < 0:
                 i += self.count
             if not 0 <= i < self.count:
                 raise IndexError(f"no id at {at}; there are {self.count}")
-            return id_at(self.reader, self.slots[i])
+            return id_of(self.records[i])
         first, stop, step = at.indices(self.count)
         part = empty(self.reader, len(range(first, stop, step)))
         for i in range(part.count):
-            part.slots[i] = self.slots[first + i * step]
+            part.records[i] = self.records[first + i * step]
         return part
 
     def __iter__(self):
         cdef Py_ssize_t i
         for i in range(self.count):
-            yield id_at(self.reader, self.slots[i])
+            yield id_of(self.records[i])
 
     def __repr__(self):
+        if self.reader is None:
+            return "<JobIds that were never made>"
         return f"<ids of {several_of(self.count, 'job')} of version {self.reader.version}>"
 
 
-cdef SlotIds empty(Reader reader, Py_ssize_t count):
+cdef JobIds empty(Reader reader, Py_ssize_t count):
     """Room for *count*, which is to be filled."""
-    cdef SlotIds ids = SlotIds.__new__(SlotIds)
+    cdef JobIds ids = JobIds.__new__(JobIds)
+    ids.records = room_for(count)
     ids.reader = reader
-    ids.slots = <uint32_t *> malloc(max(<Py_ssize_t> 1, count) * sizeof(uint32_t))
-    if ids.slots == NULL:
-        raise MemoryError
     ids.count = count
     return ids
 
 
-cdef object ids_at(Reader reader, const uint32_t *slots, Py_ssize_t count):
-    cdef SlotIds ids
+cdef object ids_of(Reader reader, const Record **records, Py_ssize_t count):
+    cdef JobIds ids
     if not isinstance(reader, Snapshot):
-        return [id_at(reader, slots[i]) for i in range(count)]
+        return [id_of(records[i]) for i in range(count)]
     ids = empty(reader, count)
-    memcpy(ids.slots, slots, count * sizeof(uint32_t))
+    memcpy(ids.records, records, count * sizeof(Record *))
     return ids

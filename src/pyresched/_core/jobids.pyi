@@ -4,7 +4,7 @@ from typing import Self, final, overload
 from pyresched._core.jobreader import Snapshot
 
 @final
-class SlotIds:
+class JobIds:
     """*ids*, each of a job of *reader*, as a sequence of str that makes each when it is read.
 
     Raises KeyError for an id that no job has.

@@ -1,0 +1,16 @@
+# cython: language_level=3
+# Jobs of one version, whose ids are made when read.
+
+from pyresched._core.jobreader cimport Reader
+from pyresched._core.records cimport Record
+
+
+cdef class JobIds:
+    cdef Reader reader               # a snapshot, by which the records stay
+    cdef const Record **records
+    cdef Py_ssize_t count
+
+
+# The ids of *records* of *reader*: a JobIds of a snapshot, else (a transaction lets records go when
+# it changes) a list. *records* are copied.
+cdef object ids_of(Reader reader, const Record **records, Py_ssize_t count)
