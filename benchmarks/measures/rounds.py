@@ -68,7 +68,7 @@ class OverFull:
                 "round of a full cluster",
                 CORES * self.nodes,
                 {
-                    "ours": decided(self.made),
+                    "ours": decided(self.made, preempts=True),
                     "none above its share": decided(self.made, config_of=one_share),
                 },
             )
