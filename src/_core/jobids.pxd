@@ -13,4 +13,4 @@ cdef class JobIds:
 
 # The ids of *records* of *reader*: a JobIds of a snapshot, else (a transaction lets records go when
 # it changes) a list. *records* are copied.
-cdef object ids_of(Reader reader, const Record **records, Py_ssize_t count)
+cdef object ids_of(object reader, const Record **records, Py_ssize_t count)

@@ -101,10 +101,10 @@ cdef JobIds empty(Reader reader, Py_ssize_t count):
     return ids
 
 
-cdef object ids_of(Reader reader, const Record **records, Py_ssize_t count):
+cdef object ids_of(object reader, const Record **records, Py_ssize_t count):
     cdef JobIds ids
     if not isinstance(reader, Snapshot):
         return [id_of(records[i]) for i in range(count)]
-    ids = empty(reader, count)
+    ids = empty(<Snapshot> reader, count)
     memcpy(ids.records, records, count * sizeof(Record *))
     return ids

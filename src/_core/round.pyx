@@ -13,6 +13,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
+from pyresched._core.jobids cimport ids_of
 from pyresched._core.nodeledger cimport NOWHERE
 from pyresched._core.records cimport Record, RunPart, active_run, name_text
 from pyresched._core.resources cimport ResourceVector, saturating_add, saturating_sub
@@ -1128,34 +1129,42 @@ cdef class RoundWalk(RoundLine):
         cdef const Entry *entry = &self.entries[self.decided[place]]
         return entry.place == place and entry.node != NOWHERE
 
-    def scheduled(self):
-        """(job ids, node indices, priorities, methods): what is newly placed, as columns."""
+    def scheduled(self, reader):
+        """(job ids, node indices, priorities, methods): what is newly placed, as columns.
+
+        *reader* is what has the jobs; the ids of a snapshot hold it and nothing of the round.
+        """
         cdef Py_ssize_t i, count = 0
         cdef const Entry *entry
+        cdef const Record **records
+        cdef int32_t[::1] node_cells
+        cdef int64_t[::1] priority_cells
+        cdef uint8_t[::1] method_cells
         for i in range(self.decided_count):
             count += (self.is_last_word(i)
                       and self.entries[self.decided[i]].home == NOWHERE)
         nodes = array("i", bytes(4 * count))
         priorities = array("q", bytes(8 * count))
         methods = bytearray(count)
-        entries = array("i", bytes(4 * count))
-        cdef int32_t[::1] node_cells
-        cdef int32_t[::1] entry_cells
-        cdef int64_t[::1] priority_cells
-        cdef uint8_t[::1] method_cells
         if count == 0:
             return (), nodes, priorities, methods
-        node_cells, priority_cells, method_cells, entry_cells = nodes, priorities, methods, entries
-        count = 0
-        for i in range(self.decided_count):
-            entry = &self.entries[self.decided[i]]
-            if self.is_last_word(i) and entry.home == NOWHERE:
-                node_cells[count] = entry.node
-                priority_cells[count] = entry.priority
-                method_cells[count] = entry.method
-                entry_cells[count] = self.decided[i]
-                count += 1
-        return JobIds(self, entries), nodes, priorities, methods
+        node_cells, priority_cells, method_cells = nodes, priorities, methods
+        records = <const Record **> malloc(count * sizeof(Record *))
+        if records == NULL:
+            raise MemoryError
+        try:
+            count = 0
+            for i in range(self.decided_count):
+                entry = &self.entries[self.decided[i]]
+                if self.is_last_word(i) and entry.home == NOWHERE:
+                    node_cells[count] = entry.node
+                    priority_cells[count] = entry.priority
+                    method_cells[count] = entry.method
+                    records[count] = entry.record
+                    count += 1
+            return ids_of(reader, records, count), nodes, priorities, methods
+        finally:
+            free(records)
 
     def moved(self):
         """[(job id, run id, from, to, priority, for job id, cause)] of the runs that moved."""
@@ -1237,37 +1246,6 @@ cdef class RoundWalk(RoundLine):
     def displaced_runs(self):
         """How many times a run gave way for the sake of shares."""
         return self.displaced
-
-
-@cython.final
-cdef class JobIds:
-    """The ids of jobs of a round, made when they are read."""
-
-    cdef RoundWalk walk
-    cdef object column
-    cdef const int32_t[::1] entries
-
-    def __init__(self, RoundWalk walk not None, entries not None):
-        self.walk = walk
-        self.column = entries
-        if len(entries):
-            self.entries = entries
-
-    def __len__(self):
-        return len(self.column)
-
-    def __getitem__(self, at):
-        cdef Py_ssize_t i
-        cdef const Record *record
-        if isinstance(at, slice):
-            return JobIds(self.walk, self.column[at])
-        i = at
-        if i < 0:
-            i += len(self.column)
-        if not 0 <= i < <Py_ssize_t> len(self.column):
-            raise IndexError(at)
-        record = self.walk.entries[self.entries[i]].record
-        return name_text(&record.id, record.id_kind)
 
 
 @cython.final

@@ -44,9 +44,9 @@ def write(
     txn.lease_many(
         columns.job_ids,
         run_ids=[ids() for _ in range(len(columns))] if first_run_id is None else first_run_id,
-        nodes=(_buffer(columns.nodes), list(columns.node_ids)),
+        nodes=(_codes(columns.nodes), list(columns.node_ids)),
         pool=result.pool,
-        priority=_buffer(columns.priorities),
+        priority=_int64(columns.priorities),
         leased_at=now,
         lease_expires_at=None if config.lease_duration is None else now + config.lease_duration,
     )
@@ -65,8 +65,13 @@ def _columns(placements: Sequence[Placement]) -> Placements:
     )
 
 
-def _buffer(column: Sequence[int]) -> Sequence[int]:
-    """*column* as the store reads it: in int64, which is how a round hands it out."""
-    if isinstance(column, memoryview) and column.format in {"q", "l"}:
+def _codes(column: Sequence[int]) -> Sequence[int]:
+    """*column* as a buffer, of whatever width."""
+    return column if isinstance(column, array | memoryview) else array("q", column)
+
+
+def _int64(column: Sequence[int]) -> Sequence[int]:
+    """*column* in int64, which is how a round hands it out."""
+    if isinstance(column, array) and column.typecode == "q":
         return column
     return array("q", column)

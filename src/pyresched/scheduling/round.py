@@ -92,7 +92,7 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
         walk.decide(most_passes=1)
     # 4. The decisions, with a reason for each that was not made.
     counts = walk.counts()
-    job_ids, at, priorities, methods = walk.scheduled()
+    job_ids, at, priorities, methods = walk.scheduled(snapshot)
     result = RoundResult(
         pool=PoolName(pool),
         scheduled=Placements(job_ids, at, priorities, methods, walk.table.node_ids),

@@ -65,7 +65,7 @@ def in_columns(db: JobDb, result: RoundResult) -> RoundResult:
     columns = Placements(
         JobIds(db.snapshot(), [each.job_id for each in result.scheduled]),
         memoryview(array("i", [n % 2 for n in range(len(result.scheduled))])),
-        memoryview(array("q", [each.priority for each in result.scheduled])),
+        array("q", [each.priority for each in result.scheduled]),
         bytes([1] * len(result.scheduled)),
         ("node-0", "node-1"),
     )
