@@ -5,6 +5,7 @@ from typing import Annotated, Protocol
 
 import typer
 
+from pyresched.cli.explain import explain
 from pyresched.cli.generate import generate
 from pyresched.cli.replay import replay
 from pyresched.cli.simulate import simulate
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command("simulate")(simulate)
 app.command("generate")(generate)
 app.command("replay")(replay)
+app.command("explain")(explain)
 
 
 def _print_version(asked: bool) -> None:

@@ -13,13 +13,19 @@ from pyresched.model import (
     Termination,
 )
 from pyresched.scheduling.check import SubmitCheck, unplaceable
+from pyresched.scheduling.explain import explain
+from pyresched.scheduling.explanation import Explanation, Standing
 from pyresched.scheduling.inputs import Arguments, RoundInputs
+from pyresched.scheduling.remedies import Change, ChangeKind
 from pyresched.scheduling.round import QueueReader, run_round
 from pyresched.scheduling.saved import SavedRound, load_round, save_round
 from pyresched.scheduling.state import RoundState
 
 __all__ = [
     "Arguments",
+    "Change",
+    "ChangeKind",
+    "Explanation",
     "Method",
     "Move",
     "Placement",
@@ -33,8 +39,10 @@ __all__ = [
     "RoundResult",
     "RoundState",
     "SavedRound",
+    "Standing",
     "SubmitCheck",
     "Termination",
+    "explain",
     "load_round",
     "run_round",
     "save_round",

@@ -98,10 +98,10 @@ def _undoing(near: Vicinity, job: Job) -> Iterable[Change]:
             return [Change(kind=ChangeKind.TOLERATE, taint=_taint(node, fault.subject))]
         case ReasonCode.LABEL_MISSING | ReasonCode.LABEL_DIFFERS:
             label, value = fault.subject, fault.expected
-            return [
-                Change(kind=ChangeKind.DROP_SELECTOR, name=label, value=value),
-                Change(kind=ChangeKind.ADD_LABEL, node_id=node.id, name=label, value=value),
-            ]
+            added = Change(kind=ChangeKind.ADD_LABEL, node_id=node.id, name=label, value=value)
+            if (label, value) not in job.requirements.selector:  # its gang is to share it
+                return [added] if value else []
+            return [Change(kind=ChangeKind.DROP_SELECTOR, name=label, value=value), added]
         case ReasonCode.CONSTRAINT_NOT_MET:
             return [Change(kind=ChangeKind.DROP_CONSTRAINT, name=fault.subject)]
         case ReasonCode.AFFINITY_NOT_MET:

@@ -67,6 +67,13 @@ class Nearest(Struct, frozen=True, kw_only=True):
     faults: tuple[UnschedulableReason, ...]
     lacks: dict[str, str]
 
+    def sentence(self) -> str:
+        """For people. Never compared, never parsed."""
+        faults = ", ".join(each.sentence() for each in self.faults)
+        lacks = ", ".join(f"{amount} {name}" for name, amount in self.lacks.items())
+        missing = "; ".join(part for part in (faults, lacks and f"lacks {lacks}") if part)
+        return f"{self.node_id!r}: {missing or 'lacks nothing'}"
+
 
 class Explanation(Struct, frozen=True, kw_only=True):
     """Why a job is where it is once a round is over.
@@ -153,18 +160,12 @@ class Explanation(Struct, frozen=True, kw_only=True):
         if self.standing is not Standing.REFUSED:
             return said
         if self.ahead is not None:
-            of = self.ahead.jobs
-            said.append(
-                f"it is number {self.position} of its queue; of the {of} before it "
-                f"{self.ahead.placed} start"
-                if of
-                else "it is the first of its queue"
+            before = (
+                f"{self.ahead.jobs} of its queue are before it, {self.ahead.placed} of them start"
             )
-        if self.nearest is not None and (self.nearest.lacks or self.nearest.faults):
-            faults = ", ".join(each.sentence() for each in self.nearest.faults)
-            lacks = ", ".join(f"{amount} {name}" for name, amount in self.nearest.lacks.items())
-            missing = "; ".join(part for part in (faults, lacks and f"lacks {lacks}") if part)
-            said.append(f"nearest is node {self.nearest.node_id!r}: {missing}")
+            said.append(before if self.ahead.jobs else "it is the first of its queue")
+        if self.nearest is not None:
+            said.append(f"nearest is node {self.nearest.sentence()}")
         if self.smallest is not None:
             said.append(f"the smallest change that starts it: {self.smallest.sentence(self.spec)}")
         else:

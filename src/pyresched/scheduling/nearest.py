@@ -4,7 +4,7 @@ Relies on a fork on which the round's decisions are made true. For people who as
 so it goes over the nodes one by one; a round never does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -60,7 +60,7 @@ class Outlook:
     ) -> None:
         self.inputs = inputs
         self._fork = _after(inputs, nodes.fork(inputs.pool), result)
-        self.only: frozenset[NodeId] | None = None
+        self._value: tuple[str, str] | None = None  # of the label that a gang must share
         self.left = tuple(self._settled(members))
         self.asked: Requirements = (self.left or tuple(members))[0].requirements
 
@@ -106,26 +106,24 @@ class Outlook:
             return
         ordered = sorted(members, key=_largest)
         if gang.uniformity:
-            self.only = max(
-                self._by_value(gang.uniformity),
-                key=lambda only: self._count(ordered, only),
-                default=frozenset(),
-            )
-        yield from self._place(ordered, self.only)
+            values = [value for value in self._fork.label_values(gang.uniformity) if value]
+            counts = {value: self._count(ordered, gang.uniformity, value) for value in values}
+            best = max(values, key=lambda value: counts[value], default="")
+            self._value = (gang.uniformity, best)
+        yield from self._place(ordered)
 
-    def _by_value(self, label: str) -> list[frozenset[NodeId]]:
-        return [
-            frozenset(node.id for node in self._fork.nodes if node.labels.get(label) == value)
-            for value in self._fork.label_values(label)
-            if value
-        ]
-
-    def _count(self, members: Sequence[Job], only: frozenset[NodeId]) -> int:
+    def _count(self, members: Sequence[Job], label: str, value: str) -> int:
+        """How many of *members* find room on the nodes with *value*."""
+        self._value = (label, value)
         with self._fork.attempt():
-            return len(members) - len(list(self._place(members, only)))
+            return len(members) - len(self._place(members))
 
-    def _place(self, members: Sequence[Job], only: Iterable[NodeId] | None) -> list[Job]:
+    def _place(self, members: Sequence[Job]) -> list[Job]:
         """Those of *members* that find no room; the others are bound."""
+        only = None
+        if self._value is not None:
+            label, value = self._value
+            only = [node.id for node in self._fork.nodes if node.labels.get(label) == value]
         left = []
         for job in members:
             found = self._fork.find(job.requirements, EVICTED, only=only)
@@ -137,12 +135,11 @@ class Outlook:
 
     def _vicinity(self, node: Node) -> Vicinity:
         faults = tuple(_faults(self.asked, node))
-        if self.only is not None and node.id not in self.only:
-            faults = (UnschedulableReason(ReasonCode.NODE_NOT_NAMED), *faults)
+        if self._value is not None:
+            faults = (*faults, *_mismatch(node, *self._value))
         lacks = self._lacks(node)
         part = max((lacks[name] / max(self._at(name), 1) for name in lacks), default=0.0)
-        over = self._fork.over_allocated(node.id)
-        return Vicinity(node, faults, lacks, (len(faults) + over, len(lacks), part, node.id))
+        return Vicinity(node, faults, lacks, (len(faults), len(lacks), part, node.id))
 
     def _at(self, name: str) -> int:
         return self.wanted.get(name, len(self.left))
@@ -150,10 +147,11 @@ class Outlook:
     def _lacks(self, node: Node) -> dict[str, int]:
         free = self._fork.allocatable(node.id, EVICTED)
         names = self.inputs.config.spec.names
+        # A node that holds more than it has takes nothing until that is gone.
         lacks = {
             name: self.wanted[name] - amount
             for name, amount in zip(names, free, strict=True)
-            if self.wanted[name] > max(amount, 0) or (self.wanted[name] and amount < 0)
+            if amount < 0 or self.wanted[name] > amount
         }
         if node.max_jobs is not None:
             places = len(self._fork.bound(node.id)) + len(self.left) - node.max_jobs
@@ -208,13 +206,7 @@ def _faults(asked: Requirements, node: Node) -> Iterator[UnschedulableReason]:
             subject = f"{taint.key}={taint.value}:{taint.effect.value}"
             yield UnschedulableReason(ReasonCode.UNTOLERATED_TAINT, subject=subject)
     for label, wanted in asked.selector:
-        found = node.labels.get(label)
-        if found is None:
-            yield UnschedulableReason(ReasonCode.LABEL_MISSING, subject=label, expected=wanted)
-        elif found != wanted:
-            yield UnschedulableReason(
-                ReasonCode.LABEL_DIFFERS, subject=label, expected=wanted, found=found
-            )
+        yield from _mismatch(node, label, wanted)
     if asked.affinity and not any(
         term and all(each.accepts(node.labels.get(each.label)) for each in term)
         for term in asked.affinity
@@ -223,3 +215,13 @@ def _faults(asked: Requirements, node: Node) -> Iterator[UnschedulableReason]:
     for each in asked.constraints:
         if not each.accepts(node.labels.get(each.label)):
             yield UnschedulableReason(ReasonCode.CONSTRAINT_NOT_MET, subject=str(each))
+
+
+def _mismatch(node: Node, label: str, wanted: str) -> Iterator[UnschedulableReason]:
+    found = node.labels.get(label)
+    if found is None:
+        yield UnschedulableReason(ReasonCode.LABEL_MISSING, subject=label, expected=wanted)
+    elif found != wanted:
+        yield UnschedulableReason(
+            ReasonCode.LABEL_DIFFERS, subject=label, expected=wanted, found=found
+        )

@@ -48,6 +48,7 @@ from pyresched.model import (
 from pyresched.nodedb import NodeDb
 from pyresched.scheduling.anonymous import Named
 from pyresched.scheduling.anonymous import anonymous as under_pseudonyms
+from pyresched.scheduling.explanation import MOST_ROUNDS, Explanation, explain_inputs
 from pyresched.scheduling.inputs import Arguments, RoundInputs, RoundReader
 from pyresched.scheduling.round import run_round
 from pyresched.scheduling.state import RoundState
@@ -75,6 +76,10 @@ class SavedRound(Struct, frozen=True, kw_only=True):
     def run(self) -> tuple[RoundResult, RoundState]:
         """The round again."""
         return run_round(*self.inputs.arguments())
+
+    def explain(self, job_id: str, *, most_rounds: int = MOST_ROUNDS) -> Explanation:
+        """As `pyresched.scheduling.explain` does. Raises InputError for an unknown job."""
+        return explain_inputs(job_id, self.inputs, run_round, most_rounds=most_rounds)
 
 
 def save_round(  # noqa: PLR0917  # the arguments of `run_round` after the path

@@ -95,7 +95,9 @@ class Trials:
             return
         while high - low > 1 and not self.is_over:
             middle = (low + high) // 2
-            if change(middle) == change(high) or self.starts(change(middle)):  # the same once it is rounded
+            if change(middle) == change(high) or self.starts(
+                change(middle)
+            ):  # the same once it is rounded
                 high = middle
             else:
                 low = middle
