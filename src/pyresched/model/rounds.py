@@ -17,6 +17,7 @@ from pyresched.model.placements import Placement
 from pyresched.model.reasons import UnschedulableReason
 
 __all__ = [
+    "Explained",
     "Move",
     "Preemption",
     "PreemptionCause",
@@ -129,6 +130,16 @@ class _Counted(Protocol):
     def by_code(self) -> dict[str, int]: ...
 
 
+class Explained(Protocol):
+    """Why a job is where it is; `pyresched.scheduling.Explanation` has all of it."""
+
+    def sentence(self) -> str:
+        """For people."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything as plain values."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RoundResult:
     """The decisions of a round over one pool.
@@ -148,6 +159,7 @@ class RoundResult:
     passes: int = 1
     queues: tuple[QueueCounts, ...] = ()
     count_shares: Callable[[], tuple[QueueShare, ...]] = field(default=tuple, repr=False)
+    explain_job: "Callable[[str, RoundResult], Explained] | None" = field(default=None, repr=False)
 
     @cached_property
     def shares(self) -> tuple[QueueShare, ...]:
@@ -159,6 +171,17 @@ class RoundResult:
         """How much of the pool queues miss of their adjusted shares after the round."""
         missing = (each.adjusted_share - each.resulting_share for each in self.shares)
         return sum((each for each in missing if each > 0), 0.0)
+
+    def explain(self, job_id: str) -> Explained:
+        """Why a job is where it is after the round, and what would start it; runs rounds.
+
+        Reads what the round read: the snapshot must still be readable, so not that of a dry run
+        that has ended. Raises InputError for an unknown job, LookupError for a result that has
+        been pickled or made by hand.
+        """
+        if self.explain_job is None:
+            raise LookupError("this result has not kept what its round read; use `explain`")
+        return self.explain_job(job_id, self)
 
     def __bool__(self) -> bool:
         """Whether anything changes."""

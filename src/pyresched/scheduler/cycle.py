@@ -33,7 +33,14 @@ from pyresched.scheduler.arguments import instant, several
 from pyresched.scheduler.check import breaches, facts
 from pyresched.scheduler.journal import Journal
 from pyresched.scheduler.sync import Sync
-from pyresched.scheduling import Arguments, RoundState, run_round, save_round
+from pyresched.scheduling import (
+    Arguments,
+    Explanation,
+    RoundState,
+    explain,
+    run_round,
+    save_round,
+)
 from pyresched.scheduling.check import SubmitCheck
 from pyresched.scheduling.limits import look_again
 from pyresched.scheduling.penalties import ShortRun
@@ -224,12 +231,23 @@ class Scheduler:
         replaced by pseudonyms. Raises InputError for a place that cannot be written to and
         ConfigError for an unknown pool.
         """
+        save_round(path, *self._due(pool, now), anonymous=anonymous)
+
+    def explain(self, job_id: str, pool: str, now: Instant) -> Explanation:
+        """Why a job is where it is after the round over *pool* that is due, and what would start it.
+
+        Nothing is decided and nothing changes; runs rounds. Raises InputError for an unknown
+        job and ConfigError for an unknown pool.
+        """
+        return explain(job_id, *self._due(pool, now))
+
+    def _due(self, pool: str, now: Instant) -> Arguments:
+        """What the round over *pool* takes that is due at *now*."""
         now = instant(now)
         self._sync.catch_up()
         before = self._states.get(self._config.pools[-1].name)
-        name, penalties = PoolName(pool), self._sync.penalties(now)
-        taken = self._taken(self._sync.snapshot, name, before, penalties, now)
-        save_round(path, *taken, anonymous=anonymous)
+        penalties = self._sync.penalties(now)
+        return self._taken(self._sync.snapshot, PoolName(pool), before, penalties, now)
 
     def step(
         self, now: Instant, *, on_round: Callable[[Arguments], None] | None = None

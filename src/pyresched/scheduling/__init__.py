@@ -15,9 +15,9 @@ from pyresched.model import (
 from pyresched.scheduling.check import SubmitCheck, unplaceable
 from pyresched.scheduling.explain import explain
 from pyresched.scheduling.explanation import Explanation, Standing
-from pyresched.scheduling.inputs import Arguments, RoundInputs
+from pyresched.scheduling.inputs import Arguments, QueueReader, RoundInputs
 from pyresched.scheduling.remedies import Change, ChangeKind
-from pyresched.scheduling.round import QueueReader, run_round
+from pyresched.scheduling.round import run_round
 from pyresched.scheduling.saved import SavedRound, load_round, save_round
 from pyresched.scheduling.state import RoundState
 

@@ -6,7 +6,7 @@ from pyresched.config import SchedulingConfig
 from pyresched.model import Instant, Queue, QueueName, RoundResult
 from pyresched.nodedb import NodeDb
 from pyresched.scheduling.explanation import MOST_ROUNDS, Explanation, explain_inputs
-from pyresched.scheduling.inputs import RoundInputs, RoundReader
+from pyresched.scheduling.inputs import QueueReader, RoundInputs
 from pyresched.scheduling.round import run_round
 from pyresched.scheduling.state import RoundState
 
@@ -15,7 +15,7 @@ __all__ = ["explain"]
 
 def explain(  # noqa: PLR0917  # the arguments of `run_round` after the job
     job_id: str,
-    snapshot: RoundReader,
+    snapshot: QueueReader,
     nodes: NodeDb,
     queues: Mapping[QueueName, Queue] | Mapping[str, Queue],
     pool: str,

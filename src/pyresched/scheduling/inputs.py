@@ -26,13 +26,13 @@ from pyresched.model import (
 from pyresched.nodedb import CROSS_POOL, Binding, NodeDb, NodeFork
 from pyresched.scheduling.state import RoundState
 
-__all__ = ["Arguments", "Edited", "RoundInputs", "RoundReader"]
+__all__ = ["Arguments", "Edited", "QueueReader", "RoundInputs"]
 
 _GRANTED: Final = "granted"  # a run that only the nodes know
 _ELSEWHERE: Final = "elsewhere"  # the pool of a guest whose run has ended since
 
 
-class RoundReader(JobReader, Protocol):
+class QueueReader(JobReader, Protocol):
     """What a round asks of the job db: a snapshot, a transaction or a dry run."""
 
     def queues(self) -> Iterable[QueueName]:
@@ -45,7 +45,7 @@ class RoundReader(JobReader, Protocol):
 class Arguments(NamedTuple):
     """What `run_round` takes, in its order."""
 
-    snapshot: RoundReader
+    snapshot: QueueReader
     nodes: NodeDb
     queues: Mapping[QueueName, Queue]
     pool: str
@@ -62,7 +62,7 @@ class RoundInputs(Struct, frozen=True, kw_only=True):
     the nodes have not heard of a run yet.
     """
 
-    snapshot: RoundReader
+    snapshot: QueueReader
     nodes: tuple[Node, ...]
     queues: Mapping[QueueName, Queue]
     pool: PoolName
@@ -74,7 +74,7 @@ class RoundInputs(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(  # noqa: PLR0917  # as those of `run_round`
         cls,
-        snapshot: RoundReader,
+        snapshot: QueueReader,
         nodes: NodeDb,
         queues: Mapping[QueueName, Queue] | Mapping[str, Queue],
         pool: str,
@@ -153,9 +153,9 @@ class Edited:
     """A reader with other rows in the place of some, found by going over the queues they are in."""
 
     def __init__(
-        self, base: RoundReader, rows: Mapping[JobId, Job], config: SchedulingConfig
+        self, base: QueueReader, rows: Mapping[JobId, Job], config: SchedulingConfig
     ) -> None:
-        self.base: RoundReader = base
+        self.base: QueueReader = base
         self.rows: Mapping[JobId, Job] = dict(sorted(rows.items()))
         self._priorities = {each.name: each.priority for each in config.priority_classes}
         self._queues = {job.queue for job in self.rows.values()}
@@ -248,7 +248,7 @@ def _submitted(job: Job) -> tuple[int, str]:
     return (job.submitted_at, job.id)
 
 
-def _strays(snapshot: RoundReader, fork: NodeFork, pool: PoolName) -> dict[JobId, Job | None]:
+def _strays(snapshot: QueueReader, fork: NodeFork, pool: PoolName) -> dict[JobId, Job | None]:
     """Where what *fork* holds and the runs of *snapshot* differ: as the nodes have it."""
     found: dict[JobId, Job | None] = {}
     agreed: set[JobId] = set()

@@ -14,9 +14,7 @@ from pyresched.model import (
     Exclusion,
     Intake,
     Job,
-    JobId,
     Node,
-    NodeId,
     ReasonCode,
     Requirements,
     RoundResult,
@@ -25,7 +23,7 @@ from pyresched.model import (
 )
 from pyresched.nodedb import EVICTED, NodeDb, NodeFork
 from pyresched.scheduling.inputs import RoundInputs
-from pyresched.scheduling.remedies import PLACES
+from pyresched.scheduling.remedies import PLACES, asking
 
 __all__ = ["Outlook", "Vicinity"]
 
@@ -85,7 +83,7 @@ class Outlook:
 
     def excluded(self, priority: int) -> tuple[Exclusion, ...]:
         """Why not which nodes, each counted once under its first reason."""
-        return self._fork.not_found(self.asked, priority).excluded
+        return self._fork.not_found(self._on_nodes(self.asked), priority).excluded
 
     def holders(self, node_id: str) -> list[Job]:
         """The jobs that ran on a node before the round and still do, who should end first first.
@@ -126,12 +124,20 @@ class Outlook:
             only = [node.id for node in self._fork.nodes if node.labels.get(label) == value]
         left = []
         for job in members:
-            found = self._fork.find(job.requirements, EVICTED, only=only)
+            asked = self._on_nodes(job.requirements)
+            found = self._fork.find(asked, EVICTED, only=only)
             if found:
-                _bind(self._fork, job, found.node_id)
+                with self._fork.attempt() as attempt:
+                    attempt.bind_as(job.id, asked, found.node_id, 0, preemptible=False)
+                    attempt.keep()
             else:
                 left.append(job)
         return left
+
+    def _on_nodes(self, asked: Requirements) -> Requirements:
+        """*asked* without what belongs to the pool."""
+        config = self.inputs.config
+        return asking(asked, resources=config.on_nodes(asked.resources))
 
     def _vicinity(self, node: Node) -> Vicinity:
         faults = tuple(_faults(self.asked, node))
@@ -146,12 +152,12 @@ class Outlook:
 
     def _lacks(self, node: Node) -> dict[str, int]:
         free = self._fork.allocatable(node.id, EVICTED)
-        names = self.inputs.config.spec.names
+        resources = self.inputs.config.resources
         # A node that holds more than it has takes nothing until that is gone.
         lacks = {
-            name: self.wanted[name] - amount
-            for name, amount in zip(names, free, strict=True)
-            if amount < 0 or self.wanted[name] > amount
+            resource.name: self.wanted[resource.name] - amount
+            for resource, amount in zip(resources, free, strict=True)
+            if not resource.floating and (amount < 0 or self.wanted[resource.name] > amount)
         }
         if node.max_jobs is not None:
             places = len(self._fork.bound(node.id)) + len(self.left) - node.max_jobs
@@ -174,12 +180,6 @@ def _after(inputs: RoundInputs, fork: NodeFork, result: RoundResult) -> NodeFork
                 attempt.bind_as(job.id, job.requirements, node_id, 0, preemptible=False)
         attempt.keep()
     return fork
-
-
-def _bind(fork: NodeFork, job: Job, node_id: NodeId) -> None:
-    with fork.attempt() as attempt:
-        attempt.bind_as(JobId(job.id), job.requirements, node_id, 0, preemptible=False)
-        attempt.keep()
 
 
 def _largest(job: Job) -> tuple[object, ...]:

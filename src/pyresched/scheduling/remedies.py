@@ -31,7 +31,7 @@ from pyresched.model import (
 )
 from pyresched.scheduling.inputs import RoundInputs
 
-__all__ = ["PLACES", "Change", "ChangeKind", "amounts_text", "made", "mates", "readable"]
+__all__ = ["PLACES", "Change", "ChangeKind", "amounts_text", "asking", "made", "mates", "readable"]
 
 PLACES: Final = "jobs"
 """In `Change.amounts`: places on a node that limits how many jobs hold it."""
@@ -215,23 +215,26 @@ def made(change: Change, inputs: RoundInputs, job: Job) -> RoundInputs:
     return _MADE[change.kind](change, inputs, job)
 
 
-def _asking(
-    inputs: RoundInputs, jobs: Iterable[Job], edit: Callable[[Requirements], Mapping[str, object]]
-) -> RoundInputs:
-    """With other requirements for *jobs*: what *edit* says in place of what there is."""
-    changed = []
-    for job in jobs:
-        fields: dict[str, Any] = {name: getattr(job.requirements, name) for name in _ASKED}
-        changed.append(
-            job.replace(requirements=Requirements(**{**fields, **edit(job.requirements)}))
-        )
-    return inputs.with_jobs(*changed)
+def asking(asked: Requirements, **changes: object) -> Requirements:
+    """*asked* with other fields."""
+    fields: dict[str, Any] = {name: getattr(asked, name) for name in _ASKED}
+    return Requirements(**{**fields, **changes})
 
 
 _ASKED: Final = (
     *("resources", "priority_class", "selector", "tolerations", "constraints", "affinity"),
     *("preferences", "spread", "scope", "nodes"),
 )
+
+
+def _asking(
+    inputs: RoundInputs, jobs: Iterable[Job], edit: Callable[[Requirements], Mapping[str, object]]
+) -> RoundInputs:
+    """With other requirements for *jobs*: what *edit* says in place of what there is."""
+    changed = (
+        job.replace(requirements=asking(job.requirements, **edit(job.requirements))) for job in jobs
+    )
+    return inputs.with_jobs(*changed)
 
 
 def _tolerate(change: Change, inputs: RoundInputs, job: Job) -> RoundInputs:

@@ -5,16 +5,16 @@ Owns the stages and nothing else: turns, victims and seats are native (`RoundWal
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final
 
 from pyresched._core import JobStore, RoundWalk
 from pyresched.config import SchedulingConfig
 from pyresched.model import (
     Instant,
-    Job,
-    JobReader,
     Move,
     Node,
     Placements,
@@ -34,26 +34,18 @@ from pyresched.model import (
 )
 from pyresched.nodedb import NodeDb
 from pyresched.scheduling.away import away_variants
+from pyresched.scheduling.explanation import Explanation, explain_inputs
+from pyresched.scheduling.inputs import QueueReader, RoundInputs
 from pyresched.scheduling.limits import lagging_nodes, limits_for, spent
 from pyresched.scheduling.penalties import by_queue
 from pyresched.scheduling.refused import Refusals
 from pyresched.scheduling.shares import ShareRule, Standing, constrained_demand
 from pyresched.scheduling.state import RoundState
 
-__all__ = ["QueueReader", "run_round"]
+__all__ = ["run_round"]
 
 _SHOWN: Final = 64  # characters of an argument that a message repeats
 _MOST_PASSES: Final = 12
-
-
-class QueueReader(JobReader, Protocol):
-    """What a round asks of the job db: a snapshot, a transaction or a dry run."""
-
-    def queues(self) -> Iterable[QueueName]:
-        """The queues that have queued jobs."""
-
-    def queued(self, queue: str, pool: str, /) -> Iterable[Job]:
-        """The queued jobs of a queue that may run in the pool, in scheduling order."""
 
 
 def run_round(  # noqa: PLR0917  # the one signature that every caller has by heart
@@ -119,6 +111,7 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
             for queue, queued, looked_at, tried, placed in counts
         ),
         count_shares=partial(plan.rule.figures, plan.standings(walk)),
+        explain_job=plan.explaining(),
     )
     started = {queue: placed for queue, _, _, _, placed in counts if placed}
     return result, spent(pool, config, state, now, started, walk.displaced_runs)
@@ -127,7 +120,7 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
 class _Plan:
     """What a round reads, and what follows from it before anything is decided."""
 
-    def __init__(  # noqa: PLR0913  # those of `run_round`
+    def __init__(  # those of `run_round`
         self,
         *,
         snapshot: QueueReader,
@@ -140,6 +133,7 @@ class _Plan:
     ) -> None:
         self._snapshot = snapshot
         self._nodes = nodes
+        self._state = state
         self._queues = {QueueName(name): queue for name, queue in queues.items()}
         self._pool = pool
         self._config = config
@@ -195,10 +189,21 @@ class _Plan:
         standings = self.standings(walk)
         adjusted, protected = self.rule.adjusted(standings), self.rule.protected(standings)
         for each in standings:
-            walk.set_share(
-                each.queue, protected[each.queue], adjusted[each.queue], each.penalty
-            )
+            walk.set_share(each.queue, protected[each.queue], adjusted[each.queue], each.penalty)
         return walk
+
+    def explaining(self) -> Callable[[str, RoundResult], Explanation]:
+        """What explains a job from what the round read: rows as they are now, no node db."""
+        return partial(
+            _explained,
+            [self._nodes.nodes(name) for name in self._nodes.pools()],
+            snapshot=self._snapshot,
+            queues=self._queues,
+            pool=self._pool,
+            config=self._config,
+            state=self._state,
+            now=self._now,
+        )
 
     def _set_limits(self, walk: RoundWalk) -> None:
         limits = self._limits
@@ -242,6 +247,17 @@ class _Plan:
         if own is None or not own.classes:
             return None
         return constrained_demand(walk.demands_by_class(queue), own.classes, self._nothing)
+
+
+def _explained(
+    rows: Sequence[Sequence[Node]],
+    job_id: str,
+    result: RoundResult,
+    **taken: Any,  # noqa: ANN401 - the fields of `RoundInputs`
+) -> Explanation:
+    nodes = tuple(sorted(chain(*rows), key=attrgetter("id")))
+    inputs = RoundInputs(nodes=nodes, **taken)
+    return explain_inputs(job_id, inputs, run_round, result=result)
 
 
 def _refuse_other_kinds(  # noqa: PLR0917  # as those of `run_round`
@@ -299,11 +315,15 @@ def _values_of(nodes: Sequence[Node], rule: ShareRule) -> Callable[[str], list[l
             value = node.labels.get(label)
             if value:
                 by_value.setdefault(value, []).append(i)
-        return [by_value[value] for value in sorted(by_value, key=lambda v: (-size(by_value[v]), v))]
+        return [
+            by_value[value] for value in sorted(by_value, key=lambda v: (-size(by_value[v]), v))
+        ]
 
     def size(at: Sequence[int]) -> float:
         takes_new = [nodes[i].allocatable for i in at if nodes[i].takes_new_runs]
-        return rule.fairness.unweighted_cost(sum(takes_new, start=ResourceVector.zero(rule.fairness.width)))
+        return rule.fairness.unweighted_cost(
+            sum(takes_new, start=ResourceVector.zero(rule.fairness.width))
+        )
 
     return values_of
 

@@ -49,7 +49,7 @@ from pyresched.nodedb import NodeDb
 from pyresched.scheduling.anonymous import Named
 from pyresched.scheduling.anonymous import anonymous as under_pseudonyms
 from pyresched.scheduling.explanation import MOST_ROUNDS, Explanation, explain_inputs
-from pyresched.scheduling.inputs import Arguments, RoundInputs, RoundReader
+from pyresched.scheduling.inputs import Arguments, QueueReader, RoundInputs
 from pyresched.scheduling.round import run_round
 from pyresched.scheduling.state import RoundState
 
@@ -84,7 +84,7 @@ class SavedRound(Struct, frozen=True, kw_only=True):
 
 def save_round(  # noqa: PLR0917  # the arguments of `run_round` after the path
     path: str | Path,
-    snapshot: RoundReader,
+    snapshot: QueueReader,
     nodes: NodeDb,
     queues: Mapping[QueueName, Queue] | Mapping[str, Queue],
     pool: str,
