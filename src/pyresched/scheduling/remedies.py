@@ -97,7 +97,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     number: float | int = 0
     taint: Taint | None = None
     amounts: dict[str, int] = {}
-    extent: float = 1.0
+    extent: float = 0.0
 
     @property
     def size(self) -> tuple[int, float, str, str, str, str]:
@@ -105,7 +105,8 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         First whose business it is: time and others of its gang, the job's own, a setting's, a
         node's, another job's. Then `extent`: seconds to wait, members to come; the part of a
-        request, of a node, of the pool; the growth of a weight or a limit over 1. Then names.
+        request, of a node, of the pool; the growth of a weight or a limit over 1; 0 for a word
+        more or less. Then names.
         """
         return (
             *(_TIER_OF[self.kind.value], self.extent, self.kind.value),
