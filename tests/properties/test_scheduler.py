@@ -117,14 +117,14 @@ class SchedulerMachine(RuleBasedStateMachine):
         preemptible=st.booleans(),
     )
     def submit(self, cores, queue, pools, policy, job_type, preemptible):  # noqa: PLR0917
-        """One job."""
+        """One job, or one for each node of its pools."""
         new = job(
             f"job-{next(self.names)}",
             1000 * cores,
             1024,
             queue=queue,
             pools=pools,
-            policy=policy,
+            policy=None if job_type == "system" else policy,
             job_type=job_type,
             priority_class="best-effort" if preemptible else "default",
             submitted_at=self.now,
@@ -357,19 +357,26 @@ class SchedulerMachine(RuleBasedStateMachine):
     def places_are_kept(self):
         """Queue and submit time never change."""
         for row in self.scheduler.snapshot():
-            new = self.submitted[row.id]
+            new = self.submitted[_submitted_as(row.id)]
             assert (row.queue, row.submitted_at) == (new.queue, new.submitted_at)
 
     @invariant()
     def budgets_are_kept(self):
         """Never more reschedules in a window than attempts, whatever the history kept."""
         for id, times in self.replay.rescheduled.items():
-            new = self.submitted[id]
+            new = self.submitted[_submitted_as(id)]
+            if new.job_type == "system":
+                continue  # has no budget
             policy = new.policy or self.config.policy_for(new.job_type)
             assert policy is not None
             for end in times:
                 window = [time for time in times if end - policy.interval < time <= end]
                 assert policy.unlimited or len(window) <= policy.attempts
+
+
+def _submitted_as(id: str) -> JobId:
+    """The id under which a user submitted the job *id*: of one on a node, that of its template."""
+    return JobId(id.partition("@")[0])
 
 
 class ForgetfulMachine(SchedulerMachine):

@@ -1,6 +1,6 @@
 """What the end of a run does to its job and to the job's gang, where no policy has a say.
 
-Stages that end runs share it: lost nodes, ended leases, returns, preemption. Relies on
+Stages that end runs share it: lost nodes, ended leases, returns, preemption, cancellation. Relies on
 `Draft`. Keeps INV-J5 (a gang fails as one) and INV-J6 (a place in the queue is never lost).
 """
 
@@ -13,7 +13,7 @@ from pyresched.model.drafts import Draft
 from pyresched.model.ids import Instant, JobId
 from pyresched.model.states import next_state
 
-__all__ = ["GANG", "GANG_DONE", "end_run", "put_back", "with_run"]
+__all__ = ["GANG", "GANG_DONE", "call_off", "end_run", "put_back", "with_run"]
 
 GANG: Final = "gang"
 """Reason of a run that was stopped because another member's was."""
@@ -47,6 +47,26 @@ def end_run(
     ended = run.replace(ended_at=max(at, run.leased_at), outcome=outcome, reason=reason)
     draft.emit(_EVENTS[outcome], job, at=at, run=ended, reason=reason)
     return with_run(job, ended)
+
+
+def call_off(draft: Draft, job: Job, *, at: Instant, reason: str = "") -> None:
+    """End *job*, which has not ended, and its active run if it has one, as cancelled."""
+    runs = job.runs
+    if job.active_run is None:
+        draft.emit(EventKind.CANCELLED, job, at=at, reason=reason)
+    else:
+        runs = end_run(draft, job, outcome=Outcome.CANCELLED, at=at, reason=reason)
+    draft.put(
+        job.replace(
+            state=next_state(job.state, JobState.CANCELLED),
+            runs=runs,
+            failed_at=None,
+            eligible_at=None,
+            retry_delay=None,
+            ended_at=at,
+            reason=reason,
+        )
+    )
 
 
 def put_back(draft: Draft, ended: Mapping[JobId, tuple[Outcome, str]], *, at: Instant) -> None:

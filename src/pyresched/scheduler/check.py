@@ -1,9 +1,10 @@
 """Checkers of what journal, memory and nodes must agree on: each reports every breach.
 
-Owns the slow second opinion on INV-J3, J5, J7, J9 and J10, from plain facts alone; the stores
+Owns the slow second opinion on INV-J3, J5, J7, J9, J10 and J12, from plain facts alone; the stores
 have checkers of their own.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -21,6 +22,7 @@ from pyresched.model import (
     Queue,
     QueueName,
 )
+from pyresched.model.system import is_pinned, is_template, pinned_id
 from pyresched.scheduler.journal import Journal
 from pyresched.scheduler.sync import Sync
 
@@ -162,12 +164,36 @@ def inv_j10_bound(known: Facts) -> Iterator[str]:
             yield f"job {job_id!r} runs on {node_id!r}, which is not there"
 
 
+def inv_j12_system(known: Facts) -> Iterator[str]:
+    """INV-J12. A pinned job that has not ended is the only one of its template on its node.
+
+    And its template has not ended either.
+    """
+    templates = [job.id for job in known.jobs if is_template(job) and not job.state.terminal]
+    owners = {
+        pinned_id(id, node_id, 1): (id, node_id) for id in templates for node_id in known.nodes
+    }
+    seen: dict[tuple[JobId, NodeId], JobId] = {}
+    for job in known.jobs:
+        if not is_pinned(job) or job.state.terminal:
+            continue
+        owner = owners.get(JobId(_GENERATION.sub("", job.id)))
+        if owner is None or job.requirements.nodes != owner[1:]:
+            yield f"job {job.id!r} is pinned to {job.requirements.nodes}, and no template wants it"
+        elif seen.setdefault(owner, job.id) != job.id:
+            yield f"job {job.id!r} and job {seen[owner]!r} are both of {owner[0]!r} on {owner[1]!r}"
+
+
+_GENERATION: Final = re.compile(r"#\d+\Z")
+
+
 CHECKERS: Final[Mapping[str, Callable[[Facts], Iterator[str]]]] = {
     "INV-J3": inv_j3_memory,
     "INV-J5": inv_j5_gangs,
     "INV-J7": inv_j7_windows,
     "INV-J9": inv_j9_fields,
     "INV-J10": inv_j10_bound,
+    "INV-J12": inv_j12_system,
 }
 
 

@@ -1,7 +1,7 @@
 """The scheduler: every command and every step is decided on memory, then committed, then seen.
 
 Owns the order of stages; relies on stages that know neither each other nor the journal, and
-on `sync` to bring in what was committed. No clock, no thread. Keeps INV-J1 to INV-J11.
+on `sync` to bring in what was committed. No clock, no thread. Keeps INV-J1 to INV-J12.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +20,7 @@ from pyresched.model import (
     EventKind,
     Instant,
     Job,
+    JobType,
     Node,
     PoolName,
     Queue,
@@ -27,6 +28,7 @@ from pyresched.model import (
     RoundResult,
 )
 from pyresched.model.changes import composed
+from pyresched.model.system import is_template
 from pyresched.nodedb import NodeDb
 from pyresched.outcomes import Report
 from pyresched.scheduler.arguments import instant, several
@@ -79,6 +81,8 @@ class Scheduler:
         self._ids = ids
         self._sync = Sync(config, journal)
         self._check = SubmitCheck(self._sync.nodes, config, self._sync.queues)
+        self._system = fleet.SystemJobs(config)
+        self._tended: int | None = None  # the serial at which system jobs were as they should be
         self._states: dict[PoolName, RoundState] = {}
         # The serial and the penalties with which a step found nothing to do.
         self._settled: tuple[int, tuple[ShortRun, ...]] | None = None
@@ -125,9 +129,17 @@ class Scheduler:
         """Admit new jobs, all or none.
 
         A job that no node could ever hold ends at once: its row is failed and says why. Raises
-        DuplicateId, or InputError that names job and field of everything wrong.
+        DuplicateId, or InputError that names job and field of everything wrong. A system job
+        is a template: the next step makes a job for each node.
         """
         jobs, now = several(jobs, Job, "jobs"), instant(now)
+        for job in jobs:
+            # What ended is known by its row, and would be done again without it.
+            if job.job_type == JobType.SYSBATCH.value and not self._journal.keeps_ended:
+                raise InputError(
+                    f"job {job.id!r}: job_type sysbatch needs a journal that keeps ended jobs; "
+                    "give this scheduler one"
+                )
         self._sync.catch_up()
         try:
             changes = submit.admit(
@@ -154,10 +166,18 @@ class Scheduler:
         return self._commit(changes)
 
     def cancel(self, job_ids: Iterable[str], now: Instant, *, reason: str = "") -> Changes:
-        """Take jobs back, with their gangs. Unknown and ended ones stay as they are."""
+        """Take jobs back, with their gangs; a system job on all nodes.
+
+        Unknown and ended ones stay as they are. One job of a system job comes back.
+        """
         job_ids, now = several(job_ids, str, "job_ids"), instant(now)
         self._sync.catch_up()
-        return self._commit(submit.cancel(job_ids, self._sync.snapshot, now=now, reason=reason))
+        snapshot, nodes = self._sync.snapshot, self._sync.node_rows
+        whole = list(job_ids)
+        for job in filter(None, snapshot.get_many(job_ids)):
+            if is_template(job):
+                whole += self._system.of(job, snapshot, nodes)
+        return self._commit(submit.cancel(whole, snapshot, now=now, reason=reason))
 
     def report(self, reports: Sequence[Report], now: Instant) -> Changes:
         """Take in what executors say of runs. What is late or repeated changes nothing."""
@@ -275,7 +295,13 @@ class Scheduler:
                     now=now,
                 )
             )
-        # 5. A round for each pool, and leases for what it placed; nothing when nothing is new.
+        # 5. System jobs follow the nodes: what is called off, then what takes its place.
+        while self._tended != self._sync.serial:
+            snapshot, nodes = self._sync.snapshot, self._sync.node_rows
+            changes, expect = self._system(snapshot, nodes, now)
+            if not self._commit(changes, expect=expect):
+                self._tended = self._sync.serial
+        # 6. A round for each pool, and leases for what it placed; nothing when nothing is new.
         results: dict[PoolName, RoundResult] = {}
         penalties = self._sync.penalties(now)
         let_go = self._again_at is not None and self._again_at <= now

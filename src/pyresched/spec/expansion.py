@@ -15,12 +15,12 @@ from pyresched.model import (
     Gang,
     Instant,
     Job,
-    JobType,
     Requirements,
     RescheduleBlock,
     ResourceVector,
     Rounding,
 )
+from pyresched.model.system import SYSTEM_TYPES
 from pyresched.spec.defaults import merge_reschedule
 from pyresched.spec.schema import GangBlock, GroupSpec, JobSpec
 
@@ -36,20 +36,17 @@ def expand(
 
     *ids* makes a fresh id at each call: one for each gang, then one for each of its members.
     A payload is `{"tasks": [{"name": ..., "command": [...], "env": {...}}, ...]}`. Raises
-    InputError for what the configuration does not have, and for a system or sysbatch job.
+    InputError for what the configuration does not have. A group of a system or sysbatch job is
+    one job, a template; more instances or a gang of it are an InputError.
     """
     with _naming(f"job {spec.name!r}"):
-        if spec.type in (JobType.SYSTEM, JobType.SYSBATCH):
-            raise InputError(
-                f"type {spec.type.value} runs on every node, which is not supported; "
-                "write service or batch"
-            )
         pools = tuple(config.pool(name).name for name in spec.pools) or (config.pools[0].name,)
         class_name = spec.priority_class or config.default_priority_class
         config.priority_class(class_name)
         jobs: list[Job] = []
         for group in spec.groups:
             with _naming(f"group {group.name!r}"):
+                _refuse_many(spec, group)
                 requirements = Requirements(
                     _request(group, config),
                     class_name,
@@ -86,6 +83,12 @@ def expand(
                 for _ in range(group.count)
             )
     return tuple(jobs)
+
+
+def _refuse_many(spec: JobSpec, group: GroupSpec) -> None:
+    """Raise InputError for a number of instances where there is one on each node."""
+    if spec.type.value in SYSTEM_TYPES and (group.count > 1 or group.gang):
+        raise InputError(f"a {spec.type.value} job is one on each node; leave out count and gang")
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from pyresched.model import (
     UnschedulableReason,
     next_state,
 )
+from pyresched.model.system import SYSTEM_TYPES, as_template
 from pyresched.reschedule import Severity, problems
 
 __all__ = ["Check", "admit", "validate"]
@@ -58,7 +59,7 @@ def admit(
     *pools* are those with known nodes, *reached* (None: the same) those whose jobs may use known
     nodes, of other pools too. A job of none of them, or of a gang that is not complete
     in this request, is checked later, by `validate`. A job that no node could hold ends at
-    once, refused. An unknown queue is made, with weight 1, where `config.create_queues` says
+    once, refused. A system job is admitted as a template, whatever the nodes are. An unknown queue is made, with weight 1, where `config.create_queues` says
     so. Raises DuplicateId, or InputError that names job and field of everything wrong.
     """
     _refuse_duplicates(jobs, snapshot)
@@ -67,10 +68,14 @@ def admit(
         raise refuse(faults, source="")
     made = dict.fromkeys(job.queue for job in jobs if job.queue not in queues)
     events = [Event(kind=EventKind.QUEUE_CHANGED, at=now, queue=name) for name in made]
-    findings = _examine(jobs, pools=pools, reached=reached, check=check)
+    to_place = [job for job in jobs if job.job_type not in SYSTEM_TYPES]
+    findings = _examine(to_place, pools=pools, reached=reached, check=check)
     rows = []
     for job in jobs:
         events.append(_event(EventKind.SUBMITTED, job, now=now))
+        if job.job_type in SYSTEM_TYPES:
+            rows.append(as_template(job))
+            continue
         reason = findings.refused.get(job.id)
         if reason is not None:
             rows.append(_refused(job, reason, now=now).replace(version=1))
@@ -191,6 +196,9 @@ def _job_faults(
     for job in jobs:
         if job.state is not JobState.QUEUED or job.runs:
             yield Fault(f"job {job.id!r}", "is not new; submit it queued and without runs")
+        if job.gang is not None and job.job_type in SYSTEM_TYPES:
+            sentence = f"a {job.job_type} job is one on each node; leave out its gang"
+            yield Fault(f"job {job.id!r}: gang", sentence)
         alike = (job.queue, job.requirements, job.pools, job.job_type, job.policy)
         if alike in good:
             continue
@@ -219,6 +227,8 @@ def _kind_faults(
     yield from _asked(f"{path}: job_type", config.policy_for, job.job_type)
     # How soon a run may be tried again at the least is for those who write policies to say.
     wrong = list(_untyped(job.policy))
+    if job.policy is not None and job.job_type in SYSTEM_TYPES:
+        wrong = [f"a {job.job_type} job has none; leave it out"]
     yield from (Fault(f"{path}: policy", sentence) for sentence in wrong)
     for problem in () if wrong else problems(job.policy, min_delay=0):
         if problem.severity is Severity.ERROR:

@@ -2,18 +2,8 @@
 
 from collections.abc import Iterable
 
-from pyresched.model import (
-    Changes,
-    Draft,
-    EventKind,
-    Instant,
-    JobId,
-    JobReader,
-    JobState,
-    Outcome,
-    next_state,
-)
-from pyresched.model.moves import end_run
+from pyresched.model import Changes, Draft, Instant, JobId, JobReader
+from pyresched.model.moves import call_off
 
 __all__ = ["cancel"]
 
@@ -31,21 +21,5 @@ def cancel(
         if job is None or job.state.terminal:
             continue
         for member in draft.members(job):
-            runs = member.runs
-            if member.active_run is None:
-                draft.emit(EventKind.CANCELLED, member, at=now, reason=reason)
-            else:
-                runs = end_run(draft, member, outcome=Outcome.CANCELLED, at=now, reason=reason)
-            state = next_state(member.state, JobState.CANCELLED)
-            draft.put(
-                member.replace(
-                    state=state,
-                    runs=runs,
-                    failed_at=None,
-                    eligible_at=None,
-                    retry_delay=None,
-                    ended_at=now,
-                    reason=reason,
-                )
-            )
+            call_off(draft, member, at=now, reason=reason)
     return draft.changes()

@@ -19,6 +19,8 @@ from pyresched.model import (
     RescheduleTracker,
     ResourceVector,
 )
+from pyresched.model.requests import replaced
+from pyresched.model.system import as_template, pinned
 from pyresched.scheduler.check import CHECKERS, Facts, breaches
 
 NODE = Node(id="node-1", total=ResourceVector([9000, 9216]))
@@ -37,7 +39,7 @@ def tracker(*times: int) -> RescheduleTracker:
 
 
 def jobs() -> dict[str, Job]:
-    """One job in each kind of state, and gangs that run, wait and are incomplete."""
+    """One job in each kind of state, gangs that run, wait and are incomplete, a system job."""
     rows = [
         job("queued"),
         job("unchecked", validated=False),
@@ -50,6 +52,9 @@ def jobs() -> dict[str, Job]:
     ]
     first, second = (leased(each, run_id=each.id) for each in gang("waits-whole"))
     rows += [backing_off(first), backing_off(second)]
+    watch = as_template(job("watch", job_type="system"))
+    rows += [watch, pinned(watch, NODE, 1)]
+    rows += [ended(pinned(watch, NODE, 3), JobState.CANCELLED)]
     return {row.id: row for row in rows}
 
 
@@ -71,6 +76,11 @@ def with_job(id: str, **changes: object) -> Facts:
     held = jobs()
     held[id] = held[id].replace(**changes)
     return facts_of(held)
+
+
+def without(id: str) -> Facts:
+    """Sound facts but that one job is not there."""
+    return facts_of({name: row for name, row in jobs().items() if name != id})
 
 
 DAMAGE: dict[tuple[str, str], Callable[[], Facts]] = {
@@ -124,6 +134,16 @@ DAMAGE: dict[tuple[str, str], Callable[[], Facts]] = {
     ),
     ("INV-J10", "on a lost node"): lambda: facts_of(
         jobs(), nodes={NODE.id: structs.replace(NODE, lost_at=1)}
+    ),
+    ("INV-J12", "the template is gone"): lambda: without("watch"),
+    ("INV-J12", "the template has ended"): lambda: with_job(
+        "watch", state=JobState.CANCELLED, ended_at=3
+    ),
+    ("INV-J12", "two on one node"): lambda: facts_of(
+        {**jobs(), "watch@node-1#2": jobs()["watch@node-1"].replace(id="watch@node-1#2")}
+    ),
+    ("INV-J12", "pinned to another node"): lambda: with_job(
+        "watch@node-1", requirements=replaced(jobs()["queued"].requirements, nodes=("node-2",))
     ),
 }
 

@@ -160,9 +160,9 @@ def test_pools_are_those_written_or_the_first() -> None:
         ),
         ({}, {"pools": ["defualt"]}, "job 'j': unknown pool 'defualt'; did you mean 'default'?"),
         (
-            {},
+            {"count": 2},
             {"type": "system"},
-            "job 'j': type system runs on every node, which is not supported; write service or batch",
+            "job 'j': group 'g': a system job is one on each node; leave out count and gang",
         ),
     ],
 )
@@ -171,3 +171,10 @@ def test_what_the_configuration_lacks_is_named(group, fields, message) -> None:
     with pytest.raises(InputError) as caught:
         jobs_of(group, **fields)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("job_type", ["system", "sysbatch"])
+def test_a_group_of_a_system_job_is_one_template_without_a_policy(job_type) -> None:
+    """The scheduler makes a job of it for each node."""
+    (only,) = jobs_of({}, type=job_type)
+    assert (only.job_type, only.policy, only.gang) == (job_type, None, None)
