@@ -19,14 +19,6 @@ cdef inline str id_of(const Record *job):
     return name_text(&job.id, job.id_kind)
 
 
-cdef const Record **room_for(Py_ssize_t count) except NULL:
-    cdef const Record **records = <const Record **> malloc(
-        max(<Py_ssize_t> 1, count) * sizeof(Record *))
-    if records == NULL:
-        raise MemoryError
-    return records
-
-
 @cython.final
 @cython.no_gc_clear
 cdef class JobIds:
@@ -37,30 +29,22 @@ cdef class JobIds:
 
     def __init__(self, Snapshot reader not None, ids):
         cdef list wanted = several(ids)
-        cdef const Record **records
         cdef Key key
-        cdef uint32_t slot
         cdef Py_ssize_t i
         reader.must_be_open()
-        records = room_for(len(wanted))
-        try:
-            for i in range(len(wanted)):
-                read_key(&reader.index.ids.column, wanted[i], &key)
-                slot = hamt_find(&reader.index.id_maps, &reader.roots.ids, &key)
-                if slot == NOWHERE:
-                    raise KeyError(wanted[i])
-                records[i] = reader.record(slot)
-            if self.records != NULL:
-                raise TypeError("ids are taken once")
-            self.records = records
-            records = NULL
-        finally:
-            free(records)
-        self.reader = reader
-        self.count = len(wanted)
+        if self.records != NULL:
+            raise TypeError("ids are taken once")
+        fill(self, reader, len(wanted), True)
+        for i in range(self.count):
+            read_key(&reader.index.ids.column, wanted[i], &key)
+            self.slots[i] = hamt_find(&reader.index.id_maps, &reader.roots.ids, &key)
+            if self.slots[i] == NOWHERE:
+                raise KeyError(wanted[i])
+            self.records[i] = reader.record(self.slots[i])
 
     def __dealloc__(self):
         free(self.records)
+        free(self.slots)
 
     def __len__(self):
         return self.count
@@ -76,9 +60,12 @@ cdef class JobIds:
                 raise IndexError(f"no id at {at}; there are {self.count}")
             return id_of(self.records[i])
         first, stop, step = at.indices(self.count)
-        part = empty(self.reader, len(range(first, stop, step)))
+        part = JobIds.__new__(JobIds)
+        fill(part, self.reader, len(range(first, stop, step)), self.slots != NULL)
         for i in range(part.count):
             part.records[i] = self.records[first + i * step]
+            if self.slots != NULL:
+                part.slots[i] = self.slots[first + i * step]
         return part
 
     def __iter__(self):
@@ -92,19 +79,26 @@ cdef class JobIds:
         return f"<ids of {several_of(self.count, 'job')} of version {self.reader.version}>"
 
 
-cdef JobIds empty(Reader reader, Py_ssize_t count):
-    """Room for *count*, which is to be filled."""
-    cdef JobIds ids = JobIds.__new__(JobIds)
-    ids.records = room_for(count)
+cdef int fill(JobIds ids, Reader reader, Py_ssize_t count, bint with_slots) except -1:
+    """Room for *count* jobs of *reader*, which are to be written there."""
+    cdef size_t room = max(<Py_ssize_t> 1, count)
+    ids.records = <const Record **> malloc(room * sizeof(Record *))
+    if with_slots:
+        ids.slots = <uint32_t *> malloc(room * sizeof(uint32_t))
+    if ids.records == NULL or with_slots and ids.slots == NULL:
+        raise MemoryError
     ids.reader = reader
     ids.count = count
-    return ids
+    return 0
 
 
-cdef object ids_of(object reader, const Record **records, Py_ssize_t count):
+cdef object ids_of(object reader, const Record **records, const uint32_t *slots, Py_ssize_t count):
     cdef JobIds ids
     if not isinstance(reader, Snapshot):
         return [id_of(records[i]) for i in range(count)]
-    ids = empty(<Snapshot> reader, count)
+    ids = JobIds.__new__(JobIds)
+    fill(ids, <Snapshot> reader, count, slots != NULL)
     memcpy(ids.records, records, count * sizeof(Record *))
+    if slots != NULL:
+        memcpy(ids.slots, slots, count * sizeof(uint32_t))
     return ids

@@ -48,8 +48,8 @@ cdef class Leases:
     cdef int find(self, Roots *roots) except -1
     cdef int find_jobs(self, Roots *roots) except -1
     cdef int find_records(self, Roots *roots, JobIds ids) except -1
+    cdef int seek_records(self, Roots *roots, JobIds ids) except -1
     cdef int find_ids(self, Roots *roots, Texts ids) except -1
-    cdef list waiting(self, Roots *roots)
     cdef int vet(self, Roots *roots) except -1
     cdef int vet_runs(self, Roots *roots) except -1
     cdef int taken(self, Roots *roots, size_t row, uint32_t slot) except -1
@@ -63,7 +63,6 @@ cdef class Leases:
     cdef int leave_lanes(self, Roots *roots, EditLog *log) except -1
 
 
-# See `Txn.lease_many`, `Txn.awaiting_replacement`; *ids* are Texts or JobIds.
-cdef list rows_awaiting(JobIndex index, Roots *roots, object ids)
+# See `Txn.lease_many`; *ids* are Texts or JobIds.
 cdef Leases leases_of(JobIndex index, object ids, object run_ids, object nodes, object pool,
                       object priority, object leased_at, object lease_expires_at)

@@ -37,7 +37,7 @@ from pyresched._core.versions cimport EditLog
 
 from pyresched._core.values import JobState
 from pyresched.errors import (
-    Conflict, DuplicateId, IllegalTransition, InputError, RunBelongsToOtherJob,
+    AwaitsReplacement, Conflict, DuplicateId, IllegalTransition, InputError, RunBelongsToOtherJob,
 )
 
 cdef enum:
@@ -55,11 +55,6 @@ cdef uint32_t LAST_VERSION = 0xFFFFFFFF
 
 cdef str id_of(const Record *job):
     return name_text(&job.id, job.id_kind)
-
-
-cdef inline bint is_waiting(const Record *job) noexcept nogil:
-    """Whether its next run replaces one that failed."""
-    return job.cold != NULL and job.cold.rare.retry_delay != NEVER
 
 
 cdef int sort_by_slot(Leased *jobs, size_t count) except -1:
@@ -183,26 +178,32 @@ cdef class Leases:
             self.find_ids(roots, <Texts> self.ids)
         return sort_by_slot(self.jobs, self.count)
 
-    cdef list waiting(self, Roots *roots):
-        """The rows of jobs whose failed run is to be replaced, in ascending order."""
-        cdef list rows = []
-        cdef size_t i
-        for i in range(self.count):
-            if i + AHEAD < self.count:
-                prefetch(self.record(roots, self.jobs[i + AHEAD].slot))
-            if is_waiting(self.record(roots, self.jobs[i].slot)):
-                rows.append(self.jobs[i].row)
-        rows.sort()
-        return rows
-
     cdef int find_records(self, Roots *roots, JobIds ids) except -1:
         """Those of a snapshot, if they still are what they were."""
+        cdef const Record *job
+        cdef size_t i
+        if ids.reader.index is not self.index:
+            raise InputError(f"ids are of another db: {ids!r}")
+        if ids.slots == NULL:
+            self.seek_records(roots, ids)
+        else:
+            for i in range(self.count):
+                self.jobs[i].slot = ids.slots[i]
+                self.jobs[i].row = <uint32_t> i
+        sort_by_slot(self.jobs, self.count)
+        for i in range(self.count):
+            if i + AHEAD < self.count:
+                prefetch(&ids.records[self.jobs[i + AHEAD].row])
+            job = ids.records[self.jobs[i].row]
+            if self.record(roots, self.jobs[i].slot) != job:
+                raise Conflict((("job", id_of(job)),))
+        return 0
+
+    cdef int seek_records(self, Roots *roots, JobIds ids) except -1:
         cdef Key keys[BLOCK]
         cdef uint32_t slots[BLOCK]
         cdef const Record *job
         cdef Py_ssize_t first, i, here
-        if ids.reader.index is not self.index:
-            raise InputError(f"ids are of another db: {ids!r}")
         for first in range(0, ids.count, BLOCK):
             here = min(<Py_ssize_t> BLOCK, ids.count - first)
             for i in range(here):
@@ -212,9 +213,8 @@ cdef class Leases:
                 name_key(&self.index.ids.column, &job.id, job.id_kind, &keys[i])
             hamt_find_many(&self.index.id_maps, &roots.ids, keys, slots, here)
             for i in range(here):
-                job = ids.records[first + i]
-                if slots[i] == NOWHERE or self.record(roots, slots[i]) != job:
-                    raise Conflict((("job", id_of(job)),))
+                if slots[i] == NOWHERE:
+                    raise Conflict((("job", id_of(ids.records[first + i])),))
                 self.jobs[first + i].slot = slots[i]
                 self.jobs[first + i].row = <uint32_t> (first + i)
         return 0
@@ -247,6 +247,7 @@ cdef class Leases:
         """Raise for a job that cannot be leased like this."""
         cdef const Record *job
         cdef size_t i
+        cdef list waiting = []
         for i in range(self.count):
             if i + AHEAD < self.count:
                 prefetch(self.record(roots, self.jobs[i + AHEAD].slot))
@@ -257,12 +258,12 @@ cdef class Leases:
             if job.state != QUEUED:
                 raise IllegalTransition(
                     f"job {id_of(job)!r} is {STATES[job.state]} and cannot become leased")
-            if is_waiting(job):
-                raise InputError(
-                    f"job {id_of(job)!r} waits for the replacement of a run that failed, whose "
-                    "history leasing.grant() extends")
+            if job.cold != NULL and job.cold.rare.retry_delay != NEVER:
+                waiting.append(self.jobs[i].row)
             if job.version == LAST_VERSION:
                 raise InputError(f"job {id_of(job)!r} is at the last version that there is")
+        if waiting:
+            raise AwaitsReplacement(tuple(sorted(waiting)))
         return 0
 
     cdef int vet_runs(self, Roots *roots) except -1:
@@ -449,12 +450,6 @@ cdef Leases begun(JobIndex index, object ids):
     leases.ids = ids
     leases.room((<JobIds> ids).count if type(ids) is JobIds else (<Texts> ids).count)
     return leases
-
-
-cdef list rows_awaiting(JobIndex index, Roots *roots, object ids):
-    cdef Leases leases = begun(index, ids)
-    leases.find_jobs(roots)
-    return leases.waiting(roots)
 
 
 cdef Leases leases_of(JobIndex index, object ids, object run_ids, object nodes, object pool,

@@ -50,6 +50,8 @@ cdef class Walk:
     # Jobs on their way from memory, a batch each at its own distance; all borrowed.
     cdef const RecordRow *coming[AHEAD]  # rows that were asked for
     cdef const Record *ahead[AHEAD]      # records that were asked for: the next to be given
+    cdef uint32_t coming_slots[AHEAD]
+    cdef uint32_t ahead_slots[AHEAD]
     cdef uint32_t coming_count
     cdef uint32_t ahead_at
     cdef uint32_t ahead_count
@@ -67,6 +69,7 @@ cdef class Walk:
     cdef uint32_t next_slots(self, uint32_t *slots) noexcept
     cdef bint merged(self, uint32_t *slot) noexcept
     cdef const Record *step(self) noexcept
+    cdef uint32_t slot(self) noexcept
     cdef int detach(self) except -1
     cdef void leave(self) noexcept
 

@@ -9,6 +9,7 @@ from enum import Enum
 cimport cython
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort
+from libc.string cimport memcpy
 
 from pyresched._core.batch cimport Texts
 from pyresched._core.bits cimport prefetch
@@ -645,17 +646,17 @@ cdef class Walk:
 
         What a stage reads was asked for by the stage before, a batch of jobs ago.
         """
-        cdef uint32_t slots[AHEAD]
         cdef uint32_t i, count
         self.ahead_at = 0
         while True:
             self.ahead_count = self.coming_count
+            memcpy(self.ahead_slots, self.coming_slots, sizeof(self.coming_slots))
             for i in range(self.coming_count):
                 self.ahead[i] = NULL if self.coming[i] == NULL else self.coming[i].held
                 prefetch(self.ahead[i])
-            count = self.next_slots(slots)
-            pages_fetch(&self.reader.index.row_pages, &self.reader.roots.rows, slots, count,
-                        <const void **> self.coming)
+            count = self.next_slots(self.coming_slots)
+            pages_fetch(&self.reader.index.row_pages, &self.reader.roots.rows, self.coming_slots,
+                        count, <const void **> self.coming)
             self.coming_count = count
             if self.ahead_count or count == 0:
                 return self.ahead_count != 0
@@ -673,6 +674,10 @@ cdef class Walk:
                 return NULL
         self.ahead_at += 1
         return self.ahead[self.ahead_at - 1]
+
+    cdef uint32_t slot(self) noexcept:
+        """Where the job is that `step` has just given."""
+        return self.ahead_slots[self.ahead_at - 1]
 
     cdef int detach(self) except -1:
         """Keep what is left, before it changes."""

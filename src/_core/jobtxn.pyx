@@ -21,7 +21,7 @@ from pyresched._core.jobindex cimport (
     BLOCK, JobIndex, Place, backing_off_item, entry, gang_hash, gang_item, lane_entry, move,
     place_of, rank_of, run_entry, submit_item,
 )
-from pyresched._core.jobleases cimport Leases, leases_of, rows_awaiting
+from pyresched._core.jobleases cimport Leases, leases_of
 from pyresched._core.jobload cimport load
 from pyresched._core.jobreader cimport Reader, Walk, several, several_of
 from pyresched._core.jobids cimport JobIds
@@ -306,15 +306,15 @@ cdef class Txn(Reader):
         snapshot gives, whose jobs must be as they were there. *run_ids*: one a job, in the same
         forms, or a ULID: the first of so many that follow one another. *nodes*: an id for all, or a
         pair of codes and the ids that they stand for. *priority*: an int for all, or int64 as in
-        `upsert_columns`. Raises InputError that names column, row or job (none of that id, one
-        whose failed run is to be replaced: `leasing.grant` keeps its history), Conflict (not as
-        in the snapshot), IllegalTransition (not queued), DuplicateId, RunBelongsToOtherJob.
+        `upsert_columns`. Raises InputError that names column, row or job, AwaitsReplacement (a
+        lease would lose the history that `leasing.grant` keeps), Conflict (not as in the
+        snapshot), IllegalTransition (not queued), DuplicateId, RunBelongsToOtherJob.
         """
         cdef Leases leases
         self.must_be_open()
         leases = leases_of(
-            self.index, taken_apart(ids), run_ids, nodes, pool, priority, leased_at,
-            lease_expires_at)
+            self.index, ids if type(ids) is JobIds else Texts(ids), run_ids, nodes, pool,
+            priority, leased_at, lease_expires_at)
         self.begin_change()
         if leases.count == 0:
             return 0
@@ -331,14 +331,6 @@ cdef class Txn(Reader):
         finally:
             self.busy = False
         return <Py_ssize_t> leases.count
-
-    def awaiting_replacement(self, ids):
-        """Which rows of *ids* are jobs whose next run replaces one that failed.
-
-        *ids* are as in `lease_many`, which does not take those; raises as it does.
-        """
-        self.must_be_open()
-        return rows_awaiting(self.index, &self.roots, taken_apart(ids))
 
     def delete_many(self, ids):
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""
@@ -518,10 +510,6 @@ cdef class Txn(Reader):
             else:
                 raise ValueError(f"no index {name!r}")
             entry(trees, &self.edit.log, tree, not link, &item, link, &item)
-
-
-cdef object taken_apart(object ids):
-    return ids if type(ids) is JobIds else Texts(ids)
 
 
 cdef str id_of(const Record *job):

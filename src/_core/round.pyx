@@ -9,7 +9,7 @@ pseudo-code.
 
 cimport cython
 from libc.math cimport INFINITY
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
@@ -1137,6 +1137,8 @@ cdef class RoundWalk(RoundLine):
         cdef Py_ssize_t i, count = 0
         cdef const Entry *entry
         cdef const Record **records
+        cdef uint32_t *slots
+        cdef bint placed_by_slot = True
         cdef int32_t[::1] node_cells
         cdef int64_t[::1] priority_cells
         cdef uint8_t[::1] method_cells
@@ -1150,9 +1152,10 @@ cdef class RoundWalk(RoundLine):
             return (), nodes, priorities, methods
         node_cells, priority_cells, method_cells = nodes, priorities, methods
         records = <const Record **> malloc(count * sizeof(Record *))
-        if records == NULL:
-            raise MemoryError
+        slots = <uint32_t *> malloc(count * sizeof(uint32_t))
         try:
+            if records == NULL or slots == NULL:
+                raise MemoryError
             count = 0
             for i in range(self.decided_count):
                 entry = &self.entries[self.decided[i]]
@@ -1161,10 +1164,14 @@ cdef class RoundWalk(RoundLine):
                     priority_cells[count] = entry.priority
                     method_cells[count] = entry.method
                     records[count] = entry.record
+                    slots[count] = entry.slot
+                    placed_by_slot = placed_by_slot and entry.slot != <uint32_t> NOWHERE
                     count += 1
-            return ids_of(reader, records, count), nodes, priorities, methods
+            ids = ids_of(reader, records, slots if placed_by_slot else NULL, count)
+            return ids, nodes, priorities, methods
         finally:
             free(records)
+            free(slots)
 
     def moved(self):
         """[(job id, run id, from, to, priority, for job id, cause)] of the runs that moved."""

@@ -1,6 +1,6 @@
 # cython: language_level=3
 # The jobs of one round as flat columns: entries, lanes, gangs, shapes and reasons.
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from pyresched._core.drf cimport DominantResourceFairness
 from pyresched._core.nodeindex cimport NodeTable
@@ -78,6 +78,7 @@ cdef struct Entry:
     int32_t rank          # in the line; NOWHERE: it never gives way
     int32_t place         # of its last decision in `decided`
     int32_t for_entry     # to which it gave way last
+    uint32_t slot         # of its job in the snapshot, if the round reads one
     int32_t fell          # when that was, counted over the round
     uint8_t standing
     uint8_t preemptible   # as it is bound

@@ -13,7 +13,7 @@ the node table for shapes and on its caller for policy. A record is held while t
 cimport cython
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memset
 
@@ -83,6 +83,10 @@ cdef class Records:
         for self.last in self.views:
             return self.last.record
         return NULL
+
+    cdef uint32_t slot(self) noexcept:
+        """Where the job is that `next` has just given, or nowhere."""
+        return <uint32_t> NOWHERE if self.walk is None else self.walk.slot()
 
 
 cdef class RoundJobs:
@@ -228,6 +232,7 @@ cdef class RoundJobs:
         while record != NULL:
             at = <int32_t> self.entry_count
             entry = self.new_entry(record, <int32_t> number)
+            entry.slot = records.slot()
             entry.verdict = reason
             if reason == NO_VERDICT:
                 shape = self.shape_of_kind(record)

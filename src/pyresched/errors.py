@@ -94,6 +94,20 @@ class Forgotten(PyreschedError, LookupError):
     """A part of the log that the journal no longer holds: names where what it holds begins."""
 
 
+class AwaitsReplacement(InputError):
+    """Jobs of a batch whose next run replaces one that failed. `rows` are their places in it."""
+
+    def __init__(self, rows: tuple[int, ...]) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+    def __str__(self) -> str:
+        return (
+            f"jobs in {len(self.rows)} rows of the batch, the first in row {self.rows[0]}, await "
+            "the replacement of a failed run; leasing.grant() keeps their history"
+        )
+
+
 class RunBelongsToOtherJob(InputError):
     """A run id that another job already has."""
 

@@ -103,14 +103,9 @@ class Txn(Reader):
         snapshot gives, whose jobs must be as they were there. *run_ids*: one a job, in the same
         forms, or a ULID: the first of so many that follow one another. *nodes*: an id for all, or a
         pair of codes and the ids that they stand for. *priority*: an int for all, or int64 as in
-        `upsert_columns`. Raises InputError that names column, row or job (none of that id, one
-        whose failed run is to be replaced: `leasing.grant` keeps its history), Conflict (not as
-        in the snapshot), IllegalTransition (not queued), DuplicateId, RunBelongsToOtherJob.
-        """
-    def awaiting_replacement(self, ids: Sequence[str] | Buffer | _Arrow | JobIds) -> list[int]:
-        """Which rows of *ids* are jobs whose next run replaces one that failed.
-
-        *ids* are as in `lease_many`, which does not take those; raises as it does.
+        `upsert_columns`. Raises InputError that names column, row or job, AwaitsReplacement (a
+        lease would lose the history that `leasing.grant` keeps), Conflict (not as in the
+        snapshot), IllegalTransition (not queued), DuplicateId, RunBelongsToOtherJob.
         """
     def delete_many(self, ids: Iterable[str]) -> int:
         """Remove the jobs of *ids*, all or none; unknown ids count for nothing. How many went."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyresched.config import SchedulingConfig
+from pyresched.errors import AwaitsReplacement
 from pyresched.jobdb import Txn
 from pyresched.leasing.grant import grant
 from pyresched.model import METHODS, Instant, Placement, Placements, RoundResult
@@ -31,25 +32,35 @@ def write(
     delays have it and those that follow it, in the order of the decisions. Raises Conflict for a
     job that is no longer as the round saw it, else as `Txn.lease_many` does.
     """
+    ends = None if config.lease_duration is None else now + config.lease_duration
+
+    def lease(columns: Placements, run_ids: str | list[str]) -> None:
+        txn.lease_many(
+            columns.job_ids,
+            run_ids=run_ids,
+            nodes=(_codes(columns.nodes), list(columns.node_ids)),
+            pool=result.pool,
+            priority=_int64(columns.priorities),
+            leased_at=now,
+            lease_expires_at=ends,
+        )
+
     scheduled = result.scheduled
     columns = scheduled if isinstance(scheduled, Placements) else _columns(scheduled)
-    waited = txn.awaiting_replacement(columns.job_ids)
-    # What ends, moves or has a history is decided job by job; the rest is most of a large round.
-    one_by_one = tuple(columns[row] for row in waited)
+    runs = first_run_id or [ids() for _ in range(len(columns))]
+    one_by_one: tuple[Placement, ...] = ()
+    try:
+        lease(columns, runs)
+    except AwaitsReplacement as found:
+        # These have a history, which is decided job by job; the rest is most of a large round.
+        apart = set(found.rows)
+        one_by_one = tuple(columns[row] for row in found.rows)
+        rest = [row for row in range(len(columns)) if row not in apart]
+        if not isinstance(runs, str):
+            runs = [runs[row] for row in rest]
+        lease(_columns([columns[row] for row in rest]), runs)
     changes = grant(replace(result, scheduled=one_by_one), txn, now, ids, config)
     txn.upsert_many(changes.jobs)
-    if waited:
-        skipped = set(waited)
-        columns = _columns([each for row, each in enumerate(columns) if row not in skipped])
-    txn.lease_many(
-        columns.job_ids,
-        run_ids=[ids() for _ in range(len(columns))] if first_run_id is None else first_run_id,
-        nodes=(_codes(columns.nodes), list(columns.node_ids)),
-        pool=result.pool,
-        priority=_int64(columns.priorities),
-        leased_at=now,
-        lease_expires_at=None if config.lease_duration is None else now + config.lease_duration,
-    )
 
 
 def _columns(placements: Sequence[Placement]) -> Placements:

@@ -9,6 +9,7 @@ import pytest
 from kit.jobs import backing_off, gang, job, jobs, leased, requeued, run
 from pyresched._core import JobIds
 from pyresched.errors import (
+    AwaitsReplacement,
     Conflict,
     DuplicateId,
     IllegalTransition,
@@ -162,7 +163,7 @@ def test_only_queued_jobs_are_leased() -> None:
         txn.upsert(job("due").replace(state=JobState.QUEUED, retry_delay=8))
     for id in ("runs", "waits", "done"):
         refused(db, IllegalTransition, f"'{id}' is .* cannot become leased", ids=["job-000000", id])
-    refused(db, InputError, "'due' waits for the replacement", ids=["job-000000", "due"])
+    refused(db, AwaitsReplacement, "1 rows .* first in row 1", ids=["job-000000", "due"])
     refused(
         db, RunBelongsToOtherJob, "'runs/run-1' belongs to job 'runs'", run_ids=["runs/run-1", "x"]
     )

@@ -131,4 +131,4 @@ def test_a_job_that_the_round_saw_otherwise_is_not_leased() -> None:
     with db.write() as txn:
         txn.upsert(txn["job-000001"].replace(priority=9))
     with db.write() as txn, pytest.raises(Conflict, match="job-000001"):
-        write(result, txn, 50, str, CONFIG)
+        write(result, txn, 50, new_ids(), CONFIG)
