@@ -157,7 +157,7 @@ class Outlook:
         lacks = {
             resource.name: self.wanted[resource.name] - amount
             for resource, amount in zip(resources, free, strict=True)
-            if not resource.floating and (amount < 0 or self.wanted[resource.name] > amount)
+            if not resource.floating and self.wanted[resource.name] > amount
         }
         if node.max_jobs is not None:
             places = len(self._fork.bound(node.id)) + len(self.left) - node.max_jobs

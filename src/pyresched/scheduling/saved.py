@@ -8,8 +8,9 @@ import hashlib
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -217,14 +218,10 @@ class _JobRow(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
     id: JobId
     queue: QueueName
-    kind: int
     submitted_at: Instant
     priority: int
     state: JobState
     pools: tuple[PoolName, ...]
-    gang: _GangRow | None
-    runs: tuple[_RunRow, ...]
-    tracker: _TrackerRow | None
     job_set: str
     job_type: str
     validated: bool
@@ -232,19 +229,23 @@ class _JobRow(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     eligible_at: Instant | None
     retry_delay: int | None
     ended_at: Instant | None
+    kind: int
+    gang: _GangRow | None
+    runs: tuple[_RunRow, ...]
+    tracker: _TrackerRow | None
 
     @classmethod
     def of(cls, job: Job, index: Mapping[Requirements, int]) -> "_JobRow":
-        fields = {name: getattr(job, name) for name in _AS_THEY_ARE}
         gang, tracker = job.gang, job.tracker
-        return cls(
-            kind=index[job.requirements],
-            gang=None if gang is None else _GangRow(gang.id, gang.cardinality, gang.uniformity),
-            runs=tuple(_row(_RunRow, run) for run in job.runs),
-            tracker=None
+        make: Callable[..., _JobRow] = cls
+        return make(
+            *_as_they_are(job),
+            index[job.requirements],
+            None if gang is None else _GangRow(gang.id, gang.cardinality, gang.uniformity),
+            tuple(_row(_RunRow, run) for run in job.runs),
+            None
             if tracker is None
             else _TrackerRow(tuple(_row(_EventRow, each) for each in tracker.events), tracker.last),
-            **fields,
         )
 
     def job(self, kinds: list[Requirements]) -> Job:
@@ -259,12 +260,13 @@ class _JobRow(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
                 events=tuple(RescheduleEvent(**structs.asdict(each)) for each in tracker.events),
                 last=tracker.last,
             ),
-            **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            **dict(zip(_AS_THEY_ARE, _as_they_are(self), strict=True)),
         )
 
 
 _MADE: Final = frozenset({"kind", "gang", "runs", "tracker"})
 _AS_THEY_ARE: Final = tuple(name for name in _JobRow.__struct_fields__ if name not in _MADE)
+_as_they_are: Final[Callable[[Any], tuple[Any, ...]]] = attrgetter(*_AS_THEY_ARE)
 
 
 class _Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

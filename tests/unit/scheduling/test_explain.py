@@ -190,13 +190,22 @@ def test_a_node_that_is_closed_might_open(fields, state):
 
 
 def test_a_node_that_holds_more_than_it_has_needs_that_too():
-    """All of it, or it takes nothing."""
-    world = World().with_nodes(node("n1", 1000, 9000)).with_queues("a")
-    world.running(job("old", 3000, 1024, queue="a"), "n1").with_jobs(x(500, 1))
+    """All of it, or it takes nothing; of what the job does not even ask for, too."""
+    world = World().with_nodes(node("n1", 1000, 512)).with_queues("a")
+    world.running(job("old", 3000, 1024, queue="a"), "n1").with_jobs(x(500, 0))
     found = told(world)
     assert found.reason.code is ReasonCode.NODES_CLOSED
-    assert found.nearest.lacks == {"cpu": "2.5"}
-    assert sentences(found)[0] == "2.5 cpu more on node 'n1'"
+    assert found.nearest.lacks == {"cpu": "2.5", "memory": "512Mi"}
+    assert sentences(found)[0] == "2.5 cpu, 512Mi memory more on node 'n1'"
+
+
+def test_what_is_missing_is_counted_once_the_round_is_over():
+    """With the room of a run that gave way, and without that of the job that it gave way to."""
+    world = World().with_nodes(node("n1")).with_queues("a", "b")
+    world.running(job("old", 4000, 1024, queue="b", priority_class="spot"), "n1")
+    world.with_jobs(job("new", 3000, 1, queue="a"), x(2000, 1))
+    found = told(world)
+    assert found.nearest.lacks == {"cpu": "1"}
 
 
 def test_a_crowded_scope_might_drop_its_condition():
