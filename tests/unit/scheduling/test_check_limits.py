@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.jobs import gang, job, requirements
-from kit.rounds import node
+from kit.rounds import World, node
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.model import (
     AwayEntry,
@@ -265,3 +265,75 @@ def test_the_answer_for_a_job_is_that_of_a_check_that_was_never_asked_before(siz
     check = SubmitCheck(NodeDb(made, NODES), made, queues)
     for each in asked:
         assert check([each]) == refused(made, NODES, each, queues=queues.values())
+
+
+AMOUNTS = st.tuples(
+    st.sampled_from([1000, 2000, 4000, 5000]), st.just(64), st.sampled_from([0, 0, 1, 3])
+)
+
+
+@given(
+    st.lists(AMOUNTS, min_size=1, max_size=4),
+    st.lists(st.tuples(st.sampled_from([2000, 4000]), st.booleans()), max_size=4),
+    st.fixed_dictionaries(
+        {
+            "class_cpu": st.sampled_from([None, 0.5, 1.0]),
+            "queue_cpu": st.sampled_from([None, 0.25, 0.75]),
+            "burst": st.sampled_from([None, 1, 2, 4]),
+            "queue_burst": st.sampled_from([None, 2]),
+            "licences": st.sampled_from([0, 3, 6]),
+            "home": st.booleans(),
+            "away": st.booleans(),
+            "gangs_away": st.booleans(),
+        }
+    ),
+)
+def test_the_check_and_a_round_over_the_empty_cluster_agree_on_limits(asked, nodes, limits):
+    """A job or gang is refused exactly if the round places nothing of it: both ask the same."""
+    by_queue = {} if limits["queue_cpu"] is None else {"default": {"cpu": limits["queue_cpu"]}}
+    made = config(
+        PriorityClass(
+            name="default",
+            priority=1000,
+            preemptible=True,
+            max_fraction_per_queue=(
+                {} if limits["class_cpu"] is None else {"cpu": limits["class_cpu"]}
+            ),
+            away=AWAY.away,
+        ),
+        resources=FLOATING,
+        node_types=(GPU_TYPE,),
+        rate=None if limits["burst"] is None else 1.0,
+        burst=limits["burst"],
+        queue_rate=None if limits["queue_burst"] is None else 1.0,
+        queue_burst=limits["queue_burst"],
+        pools=(
+            PoolConfig(
+                name="default",
+                floating={"licences": limits["licences"]},
+                place_home=limits["home"] or not limits["away"],
+                place_away=limits["away"],
+                place_gangs_away=limits["gangs_away"],
+            ),
+        ),
+    )
+    world = World(config=made)
+    world.queues["queue-a"] = Queue(name="queue-a", max_fraction_by_class=by_queue)
+    world.with_nodes(
+        *[
+            node(f"n{i}", cores, 8192, 0, taints=(GPU,) if tainted else ())
+            for i, (cores, tainted) in enumerate(nodes)
+        ]
+    )
+    members = [job("j", *asked[0])]
+    if len(asked) > 1:
+        members = [
+            each.replace(requirements=requirements(*amounts), version=1)
+            for each, amounts in zip(gang("g", size=len(asked)), asked, strict=True)
+        ]
+    world.with_jobs(members)
+    result = world.round()
+    placed = {each.job_id for each in result.scheduled}
+    found = unplaceable(members, world.node_db(), made, world.queues)
+    assert placed | set(found) == {each.id for each in members}, (dict(result.refused), dict(found))
+    assert placed.isdisjoint(found)

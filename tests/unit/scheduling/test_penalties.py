@@ -4,9 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.driving import node as driven_node
+from kit.driving import report, scheduler
 from kit.jobs import backing_off, ended, job, leased, requeued
+from kit.rounds import World, node
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.model import JobState, Outcome, ResourceVector
+from pyresched.scheduling import RoundState, run_round
 from pyresched.scheduling.penalties import ShortRun, by_queue, charged, cutoffs, live
 
 SECOND = 10**9
@@ -118,3 +122,40 @@ def test_a_queue_is_charged_for_each_short_run_from_its_end_to_its_deadline(runs
         if length < cutoff and now < start + cutoff:
             owed[queue] = owed.get(queue, 0) + 1000
     assert {queue: sum_[0] for queue, sum_ in by_queue(entries, now).items()} == owed
+
+
+def first_of_two(state, now):
+    """Whose job a round places where there is room for one, and what it says of `a`."""
+    world = World().with_nodes(node("n1", 1000, 1024)).with_queues("a", "b")
+    world.with_jobs(job("a1", queue="a"), job("b1", queue="b"))
+    result, _ = run_round(
+        world.reader(), world.node_db(), world.queues, "default", world.config, state, now
+    )
+    return [each.job_id for each in result.scheduled], result.shares[0]
+
+
+def test_a_queue_that_is_charged_has_its_turn_later_and_loses_no_share():
+    """Until the deadline, and only in the order of turns."""
+    entry = charged(ended(started(queue="a"), at=1), CUTOFFS)
+    state = RoundState(penalties=(entry,))
+    plain, without = first_of_two(RoundState(), 5)
+    later, charged_ = first_of_two(state, 5)
+    assert (plain, later) == (["a1"], ["b1"])
+    assert first_of_two(state, MINUTE)[0] == ["a1"]
+    assert (without.penalty_share, charged_.penalty_share) == (0.0, 1.0)
+    assert charged_.protected_share == without.protected_share == 0.5
+    assert charged_.demand_share == without.demand_share
+
+
+def test_a_flood_of_short_jobs_pays_through_the_scheduler():
+    """Two queues, one core: who ran for a moment only is not the next one again."""
+    config = SchedulingConfig(pools=(PoolConfig(name="default", short_job_penalty_cutoff=MINUTE),))
+    made = scheduler(driven_node("n1", 1), config=config)
+    made.submit([job(f"a{i}", queue="a", submitted_at=i) for i in range(3)], 0)
+    made.step(0)
+    made.submit([job("b0", queue="b", submitted_at=9)], 1)
+    report(made, "a0", kind="running", now=1)
+    report(made, "a0", kind="succeeded", now=2)
+    made.step(2)
+    assert made.snapshot().get("b0").node_id == "n1"
+    assert made.snapshot().get("a1").node_id is None
