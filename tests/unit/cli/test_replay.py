@@ -34,7 +34,9 @@ def file(tmp_path: Path) -> Path:
     world = World().with_nodes(node("n1")).with_queues("a", "b")
     world.running(job("old[1]", 3000, 1024, queue="a", priority_class="spot"), "n1")
     world.running(job("older", 1000, 1024, queue="a", priority_class="spot"), "n1")
-    world.with_jobs(job("new", 2000, 1024, queue="b"), job("large", 9000, 1024, queue="b", submitted_at=1))
+    world.with_jobs(
+        job("new", 2000, 1024, queue="b"), job("large", 9000, 1024, queue="b", submitted_at=1)
+    )
     path = tmp_path / "some.round"
     save_round(
         path,
