@@ -83,6 +83,8 @@ cdef class RoundWalk(RoundLine):
     cdef bint went_home
     cdef bint went_away
     cdef bint lacked_room
+    cdef bint reordered          # what it placed comes back in another order than it was placed
+    cdef bint began_with_units   # the round found runs that may give way
     cdef int64_t turns
 
     cdef int get_ready(self) except -1

@@ -332,14 +332,19 @@ cdef class RoundWalk(RoundLine):
         return False
 
     cdef bint needs_another(self) noexcept nogil:
-        """Whether a pass that only placed new jobs in free room may be followed by another one
-        that changes something: one that went without room could now take it from a queue that
-        got above its share, or from what runs at a lower priority than its class has."""
+        """Whether a pass that only placed jobs in free room may be followed by one that does more.
+
+        In the next one, what went without room could take some from a queue that is above its
+        share by now; but not from what was placed after it, which has no more of a node than was
+        free then, nor from what comes back before its turn as it was placed before its turn.
+        """
         cdef Py_ssize_t i
         if not self.lacked_room:
             return False
         if self.went_away:
             return True
+        if not self.began_with_units and not self.reordered:
+            return False
         for i in range(self.lane_count):
             if self.lanes[i].takes_part and self.lanes[i].preemptible_runs and (
                     self.fairness.cost(self.vector(i, FULL))
@@ -428,6 +433,8 @@ cdef class RoundWalk(RoundLine):
         self.turns = 0
         self.ended = False
         self.start_line()
+        if self.passes == 1:
+            self.began_with_units = self.line_length > 0
         self.start_again()
         for i in range(self.lane_count):
             lane = &self.lanes[i]
@@ -763,6 +770,7 @@ cdef class RoundWalk(RoundLine):
         """Note that entry is bound as *seat* says."""
         cdef Entry *entry = &self.entries[seat.at]
         cdef const RunPart *run
+        cdef Lane *lane
         entry.node = seat.node
         entry.priority = seat.priority
         entry.preemptible = seat.preemptible
@@ -778,6 +786,11 @@ cdef class RoundWalk(RoundLine):
         entry.standing = PLACED_NOW
         if entry.home == NOWHERE:
             self.count_new(entry, 1)
+        if entry.preemptible:
+            lane = &self.lanes[entry.lane]
+            self.reordered = self.reordered or (
+                0 <= lane.placed_priority != entry.record.priority)
+            lane.placed_priority = entry.record.priority
         self.settled = True
         self.went_away = self.went_away or entry.method == AWAY
         return self.note(seat.at)

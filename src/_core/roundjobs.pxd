@@ -116,6 +116,7 @@ cdef struct Lane:
     int32_t tries
     int32_t new_jobs
     int32_t preemptible_runs
+    int64_t placed_priority  # job priority of what may give way and was placed; -1: none was
     uint8_t open          # its queued jobs may be placed
     uint8_t takes_part    # it has a weight that can be used
     uint8_t above         # its share: its runs have to come back

@@ -226,6 +226,7 @@ cdef class RoundJobs:
         lane.open = closed is None
         lane.first = <int32_t> self.entry_count
         lane.head = NOWHERE
+        lane.placed_priority = -1
         if closed is not None:
             reason = self.new_reason(CODES.index(closed), NOWHERE, 0, 0)
         record = records.next()
