@@ -2,7 +2,7 @@
 # Who gives way first: the line of the runs of a round, and the fewest of them that make room.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
-from pyresched._core.roundjobs cimport Entry, RoundJobs
+from pyresched._core.roundturns cimport RoundTurns
 
 # Why a run gave way, as `CAUSES` names it; in this order.
 cdef enum Cause:
@@ -10,16 +10,6 @@ cdef enum Cause:
     BY_URGENCY
     WITH_GANG
     AS_GUEST
-
-# The next of a lane, as the heap orders it. Costs are divided by the weight.
-cdef struct Head:
-    int64_t priority
-    double current        # of the queue without it
-    double proposed       # with it
-    double size           # of it alone, times the weight
-    int32_t lane
-    uint8_t waits
-    uint8_t within        # its queue's share, with it
 
 # A unit that a walk of the line passed, and the one before it on the same node.
 cdef struct Link:
@@ -35,11 +25,7 @@ cdef struct Gone:
     uint8_t cause
 
 
-cdef class RoundLine(RoundJobs):
-    cdef bint prefer_large
-    cdef Head *heap
-    cdef Py_ssize_t heap_length
-
+cdef class RoundLine(RoundTurns):
     cdef int32_t *waiting        # units of each lane in the order in which they come back
     cdef int32_t *line           # units by rank
     cdef int32_t line_length
@@ -72,10 +58,6 @@ cdef class RoundLine(RoundJobs):
     cdef Py_ssize_t avoided
     cdef Py_ssize_t avoid_space
 
-    cdef int rate(self, Head *head, int32_t entry, bint waits, int against) noexcept nogil
-    cdef bint before(self, const Head *one, const Head *other) noexcept nogil
-    cdef void sift_down(self, Py_ssize_t at) noexcept nogil
-    cdef void heapify(self) noexcept nogil
     cdef int start_line(self) except -1
     cdef int rebind(self, int32_t at, int64_t priority, bint preemptible) except -1 nogil
     cdef int settle_bindings(self) except -1 nogil

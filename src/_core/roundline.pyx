@@ -1,16 +1,14 @@
 # cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Who gives way first: the runs of a round in a line, and the fewest of them that make room.
 
-Owns the order between queues (a heap of their next units), the line, and the choice of victims;
-relies on `RoundJobs` for who runs and on the table for what nodes have left. Keeps INV-R4 to
-INV-R6.
+Owns the line and the choice of victims; relies on `RoundTurns` for the order between queues and
+on the table for what nodes have left. Keeps INV-R4 to INV-R6.
 
 A *unit* is a lone run or all the runs of a gang, named by one entry of it. The line is the order
 in which all units that may give way would come back if nothing else waited; who is last in it
 gives way first.
 """
 
-cimport cython
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
@@ -20,9 +18,10 @@ from pyresched._core.nodeledger cimport NOWHERE, Binding
 from pyresched._core.records cimport Record
 from pyresched._core.resources cimport saturating_add, saturating_sub
 from pyresched._core.roundjobs cimport (
-    ALLOCATED, AT_FIRST, FULL, GUEST, LOST, PENALTY, PLACED_NOW, QUEUED_HERE, STAYS, WAITS, Entry,
-    Lane, RoundJobs, Team, compare_records,
+    ALLOCATED, AT_FIRST, FULL, GUEST, LOST, PLACED_NOW, QUEUED_HERE, STAYS, WAITS, Entry, Lane,
+    Team, compare_records,
 )
+from pyresched._core.roundturns cimport Head, RoundTurns
 
 CAUSES = ("fair_share", "urgency", "gang", "guest")
 
@@ -51,12 +50,11 @@ cdef int by_return(const void *a, const void *b) noexcept nogil:
     return compare_records(one.record, other.record)
 
 
-cdef class RoundLine(RoundJobs):
-    """The order of turns, and who gives way."""
+cdef class RoundLine(RoundTurns):
+    """Who has to come back, in which order, and who gives way."""
 
-    def __cinit__(self, *_args, bint prefer_large=False, **_policy):
+    def __cinit__(self, *_args, **_policy):
         cdef Py_ssize_t nodes = max(self.table.count, 1)
-        self.prefer_large = prefer_large
         self.sums = <int64_t *> malloc(nodes * self.table.columns * sizeof(int64_t) + 8)
         self.walk_of = <uint32_t *> calloc(nodes, sizeof(uint32_t))
         self.chains = <int32_t *> malloc(nodes * sizeof(int32_t))
@@ -66,7 +64,6 @@ cdef class RoundLine(RoundJobs):
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.heap)
         free(self.waiting)
         free(self.line)
         free(self.sums)
@@ -78,69 +75,6 @@ cdef class RoundLine(RoundJobs):
         free(self.chosen)
         free(self.avoid)
         free(self.ranks)
-
-    # --- turns ------------------------------------------------------------------------------
-
-    cdef int rate(self, Head *head, int32_t at, bint waits, int against) noexcept nogil:
-        """Work out the turn of the unit of entry *at*; *against* is what its queue has."""
-        cdef const Entry *entry = &self.entries[at]
-        cdef const Lane *lane = &self.lanes[head.lane]
-        cdef const int64_t *request = self.amounts_of(entry)
-        cdef const int64_t *has = self.vector(head.lane, against)
-        cdef const int64_t *penalty = self.vector(head.lane, PENALTY)
-        cdef Py_ssize_t r
-        head.priority = self.shapes[entry.shape].priority
-        head.waits = waits
-        for r in range(self.width):
-            self.scratch[r] = saturating_add(has[r], penalty[r])
-        if self.prefer_large:
-            head.current = self.fairness.cost(self.scratch) / lane.weight
-            head.size = self.fairness.cost(request) * lane.weight
-        for r in range(self.width):
-            self.scratch[r] = saturating_add(self.scratch[r], request[r])
-        head.proposed = self.fairness.cost(self.scratch) / lane.weight
-        head.within = head.proposed <= lane.budget / lane.weight
-        return 0
-
-    cdef bint before(self, const Head *one, const Head *other) noexcept nogil:
-        if one.priority != other.priority:
-            return one.priority > other.priority
-        if self.prefer_large:
-            if one.within != other.within:
-                return one.within
-            if one.within:
-                if one.current != other.current:
-                    return one.current < other.current
-                if one.size != other.size:
-                    return one.size > other.size
-            elif one.proposed != other.proposed:
-                return one.proposed < other.proposed
-        elif one.proposed != other.proposed:
-            return one.proposed < other.proposed
-        if one.waits != other.waits:
-            return one.waits
-        return one.lane < other.lane
-
-    cdef void sift_down(self, Py_ssize_t at) noexcept nogil:
-        cdef Head moved = self.heap[at]
-        cdef Py_ssize_t child
-        while True:
-            child = 2 * at + 1
-            if child >= self.heap_length:
-                break
-            if (child + 1 < self.heap_length
-                    and self.before(&self.heap[child + 1], &self.heap[child])):
-                child += 1
-            if not self.before(&self.heap[child], &moved):
-                break
-            self.heap[at] = self.heap[child]
-            at = child
-        self.heap[at] = moved
-
-    cdef void heapify(self) noexcept nogil:
-        cdef Py_ssize_t at
-        for at in range(self.heap_length // 2 - 1, -1, -1):
-            self.sift_down(at)
 
     # --- the line ---------------------------------------------------------------------------
 

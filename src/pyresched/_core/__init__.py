@@ -14,7 +14,8 @@ from pyresched._core.nodeorder import use_portable_scan
 from pyresched._core.orderedindex import OrderedIndex, OrderedSnapshot, OrderedTxn
 from pyresched._core.records import memory as record_memory
 from pyresched._core.resources import ResourceVector
-from pyresched._core.round import Refused, RoundWalk
+from pyresched._core.round import RoundWalk
+from pyresched._core.roundanswers import Refused
 from pyresched._core.values import Gang, JobState, LastReschedule, Outcome, Requirements
 from pyresched._core.views import Job, RescheduleEvent, RescheduleTracker, Run
 

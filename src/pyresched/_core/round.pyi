@@ -1,37 +1,16 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import final
 
-from pyresched._core.resources import ResourceVector
-from pyresched._core.roundline import RoundLine
+from pyresched._core.roundanswers import Refused
+from pyresched._core.roundjobs import CODES as CODES
+from pyresched._core.roundline import CAUSES as CAUSES
+from pyresched._core.roundseats import RoundSeats
 from pyresched.model.ids import JobId, NodeId, QueueName, RunId
 
 @final
-class RoundWalk(RoundLine):
-    @property
-    def passes(self) -> int: ...
+class RoundWalk(RoundSeats):
     @property
     def displaced_runs(self) -> int: ...
-    def set_limits(
-        self,
-        *,
-        tokens: float = ...,
-        burst: float = ...,
-        most: ResourceVector | None = None,
-        tries: int = 0,
-        queue_tries: int = 0,
-        preemption_tokens: float = ...,
-        floating: ResourceVector | None = None,
-        floats: bytes | None = None,
-    ) -> None: ...
-    def set_queue_limits(
-        self,
-        queue: str,
-        *,
-        tokens: float = ...,
-        burst: float = ...,
-        classes: dict[str, ResourceVector] | None = None,
-    ) -> None: ...
-    def close_nodes(self, node_ids: Iterable[str]) -> None: ...
     def decide(self, *, most_passes: int) -> bool: ...
     def scheduled(
         self, reader: object
@@ -42,14 +21,3 @@ class RoundWalk(RoundLine):
     def refused(self) -> Refused: ...
     def ended_by(self) -> str | None: ...
     def counts(self) -> list[tuple[QueueName, int, int, int, int]]: ...
-
-@final
-class Refused:
-    def __init__(
-        self, walk: RoundWalk, reasons: tuple[tuple[str, int, int, int], ...]
-    ) -> None: ...
-    @property
-    def reasons(self) -> tuple[tuple[str, int, int, int], ...]: ...
-    def __len__(self) -> int: ...
-    def counts(self) -> list[int]: ...
-    def items(self) -> list[tuple[JobId, int]]: ...

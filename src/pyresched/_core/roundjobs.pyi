@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, Self, final
 
 from typing_extensions import disjoint_base
 
@@ -11,6 +11,10 @@ from pyresched._core.views import Job
 from pyresched.model.ids import NodeId, QueueName
 
 CODES: Final[tuple[str, ...]]
+
+@final
+class Records:
+    def __new__(cls, jobs: Iterable[Job]) -> Self: ...
 
 @disjoint_base
 class RoundJobs:
@@ -33,7 +37,7 @@ class RoundJobs:
         home: bool = True,
         away: bool = True,
         gang_away: bool = True,
-    ) -> RoundJobs: ...
+    ) -> Self: ...
     @property
     def table(self) -> NodeTable: ...
     @property

@@ -9,6 +9,7 @@ from pyresched.model import ReasonCode, UnschedulableReason
 
 __all__ = ["Refusals"]
 
+
 class Refusals(Mapping[str, UnschedulableReason]):
     """The reason by job id, by queue and then in the order of the queue.
 
