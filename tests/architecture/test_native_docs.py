@@ -68,10 +68,10 @@ def test_a_native_name_that_is_silent_or_says_another_thing_is_seen():
 
 
 def test_an_attribute_that_nobody_explains_is_seen(monkeypatch):
-    """Negative control: lanes are the round's own, so nobody need explain what is in them."""
-    stub = "class Lane:\n    @property\n    def weight(self): ...\n"
-    module = import_module("pyresched._core.round")
+    """Negative control: refusals are the round's own, so nobody need explain what is in them."""
+    stub = "class Refused:\n    @property\n    def reasons(self): ...\n"
+    module = import_module("pyresched._core.roundanswers")
     assert list(doc_breaches(stub, module)) == []
-    monkeypatch.setattr(f"{__name__}.PUBLIC", {"Lane"})
+    monkeypatch.setattr(f"{__name__}.PUBLIC", {"Refused"})
     (breach,) = doc_breaches(stub, module)
-    assert breach == "Lane.weight says nothing, nor does its class of it"
+    assert breach == "Refused.reasons says nothing, nor does its class of it"
