@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from kit.crowded_worlds import crowded_world, odd_world
 from kit.jobs import ended
 from kit.random_worlds import random_world
 from kit.rounds import POOL, World, replace_node
@@ -23,6 +24,7 @@ from pyresched.model import (
     Requirements,
     RescheduleEvent,
     RescheduleTracker,
+    RoundResult,
     Spread,
 )
 from pyresched.nodedb import NodeDb
@@ -122,6 +124,30 @@ def test_a_saved_round_decides_what_it_decided(tmp_path):
         assert saved.digest == hashlib.sha256(result_bytes(result)).hexdigest(), seed
         placed += len(result.scheduled)
     assert placed > len(SEEDS) / 2
+
+
+def test_guests_moves_and_victims_are_kept_too(tmp_path):
+    """Where rounds have much to decide; under pseudonyms as many of each."""
+    moved = 0
+    for make in (odd_world, crowded_world):
+        for seed in range(40):
+            args = arguments(make(seed))
+            result, _ = run_round(*args)
+            save_round(tmp_path / "round", *args)
+            assert load_round(tmp_path / "round").run()[0] == result, (make.__name__, seed)
+            save_round(tmp_path / "round", *args, anonymous=True)
+            again, _ = load_round(tmp_path / "round").run()
+            assert counts(again) == counts(result), (make.__name__, seed)
+            moved += len(result.moved) + len(result.preempted)
+    assert moved > 40
+
+
+def counts(result: RoundResult) -> tuple[object, ...]:
+    """How many of each decision, in how many passes."""
+    return (
+        *(len(result.scheduled), len(result.moved), len(result.preempted), result.passes),
+        result.refused_by_code(),
+    )
 
 
 def pseudonyms(names: Iterable[str], found: Iterable[str]) -> dict[str, str]:

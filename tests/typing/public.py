@@ -17,13 +17,23 @@ from pyresched.model import (
     QueueCounts,
     QueueName,
     ResourceVector,
+    RoundResult,
     UnschedulableReason,
     next_state,
 )
 from pyresched.nodedb import NodeDb
 from pyresched.outcomes import Report, ReportKind
 from pyresched.scheduler import Scheduler
-from pyresched.scheduling import RoundState, run_round, unplaceable
+from pyresched.scheduling import (
+    Change,
+    Explanation,
+    RoundState,
+    explain,
+    load_round,
+    run_round,
+    save_round,
+    unplaceable,
+)
 
 
 def vectors(one: ResourceVector, other: ResourceVector) -> None:
@@ -71,6 +81,19 @@ def a_round(snapshot: Snapshot, dry: Txn, nodes: NodeDb, config: SchedulingConfi
     assert_type(result.moved, tuple[Move, ...])
     assert_type(result.queues, tuple[QueueCounts, ...])
     assert_type(result.refused[JobId("j1")], UnschedulableReason)
+    told = explain("j1", dry, nodes, {}, pool, config, state, 2, result=result)
+    assert_type(told.smallest, Change | None)
+    assert_type(result.explain("j1").sentence(), str)
+
+
+def a_saved_round(snapshot: Snapshot, nodes: NodeDb, config: SchedulingConfig) -> None:
+    """What `run_round` takes goes in, and comes out as that."""
+    save_round("some.round", snapshot, nodes, {}, "p", config, RoundState(), 0, anonymous=True)
+    saved = load_round("some.round")
+    result, _ = saved.run()
+    assert_type(result, RoundResult)
+    run_round(*saved.inputs.arguments())
+    assert_type(saved.explain("j1"), Explanation)
 
 
 def a_submit_check(snapshot: Snapshot, nodes: NodeDb, config: SchedulingConfig) -> None:
