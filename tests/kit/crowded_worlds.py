@@ -2,7 +2,8 @@
 
 `odd_world` has a little of everything: closed nodes, labels, taints, guests, gangs of all kinds,
 over-allocated nodes, cordoned queues. `crowded_world` is full to the brim with runs that may give
-way, most of them of queues above their share. The same seed gives the same world on any machine.
+way, most of them of queues above their share. `limited` puts limits on either. The same seed gives
+the same world on any machine; a `Random` of hypothesis gives one that shrinks.
 """
 
 from random import Random
@@ -24,7 +25,7 @@ from pyresched.model import (
     WellKnownNodeType,
 )
 
-__all__ = ["AWAY", "CLASSES", "crowded_world", "odd_world"]
+__all__ = ["AWAY", "CLASSES", "Kind", "crowded_world", "limited", "odd_world"]
 
 CLASSES = (
     PriorityClass(name="low", priority=0, preemptible=True),
@@ -106,9 +107,9 @@ class _Room:
         return None
 
 
-def odd_world(seed: int, *, nodes: int = 5, submissions: int = 25) -> World:
+def odd_world(seed: int | Random, *, nodes: int = 5, submissions: int = 25) -> World:
     """Up to *nodes* nodes and *submissions* jobs and gangs, a little of everything."""
-    draw = Random(seed)
+    draw = Random(seed) if isinstance(seed, int) else seed
     away = draw.random() < 0.3
     world = World(_config(draw, away=away), now=1000)
     plain = draw.random() < 0.5
@@ -182,9 +183,9 @@ def _with_past(draw: Random, world: World, waiting: Job) -> Job:
     return world.jobs.pop(waiting.id)
 
 
-def crowded_world(seed: int, *, tainted: float = 0.15) -> World:
+def crowded_world(seed: int | Random, *, tainted: float = 0.15) -> World:
     """One to six full nodes, queues above their shares, and more that waits."""
-    draw = Random(seed * 7 + 1)
+    draw = Random(seed * 7 + 1) if isinstance(seed, int) else seed
     away = draw.random() < 0.4 or tainted > 0.3
     world = World(_config(draw, away=away), now=1000)
     size, uniform = draw.choice([4, 8]), draw.random() < 0.5
@@ -198,7 +199,7 @@ def crowded_world(seed: int, *, tainted: float = 0.15) -> World:
         world.with_queues(**{name: draw.choice([1.0, 1.0, 1.0, 2.0, 0.5])})
     names = [each.name for each in CLASSES]
     classes = draw.choice([names[1:2], names[:2], names[:3], names[:4], [names[0], *names[3:]]])
-    kind = _Kind(
+    kind = Kind(
         classes,
         draw.choice([[1], [1, 2], [1, 2, 4], [1, 3, 4]]),
         draw.choice([0, 0, 0.2, 0.5]),
@@ -220,8 +221,46 @@ def crowded_world(seed: int, *, tainted: float = 0.15) -> World:
     return world
 
 
-class _Kind:
-    """What a crowded world is made of."""
+def limited(world: World, seed: int | Random) -> World:
+    """The world under limits of every kind, each there or not."""
+    draw = Random(seed) if isinstance(seed, int) else seed
+
+    def maybe(value: Any, otherwise: Any) -> Any:
+        return value if draw.random() < 0.4 else otherwise
+
+    def rate(prefix: str, most: int) -> dict[str, Any]:
+        limits = {f"{prefix}rate": 0.5, f"{prefix}burst": draw.randint(1, most)}
+        return maybe(limits, {})
+
+    own = world.config.pool(POOL)
+    pool = {name: getattr(own, name) for name in own.__struct_fields__}
+    pool |= rate("preemption_", 6)
+    pool["preempt_by_urgency"] = maybe(False, True)
+    pool["max_fraction_to_schedule"] = maybe({"cpu": draw.choice([0.0, 0.2, 0.5])}, None)
+    kept = {name: getattr(world.config, name) for name in world.config.__struct_fields__}
+    kept |= rate("", 6) | rate("queue_", 4)
+    kept["pools"] = (PoolConfig(**pool), *world.config.pools[1:])
+    kept["max_queue_lookback"] = maybe(draw.choice([1, 3, 6]), 0)
+    kept["max_tries_per_round"] = maybe(draw.randint(1, 6), 0)
+    kept["max_tries_per_queue"] = maybe(draw.randint(1, 4), 0)
+    world.config = SchedulingConfig(**kept)
+    for name, queue in world.queues.items():
+        fractions = {
+            each.name: {"cpu": draw.choice([0.0, 0.1, 0.3])}
+            for each in world.config.priority_classes
+            if draw.random() < 0.15
+        }
+        world.queues[name] = Queue(
+            name=name,
+            weight=queue.weight,
+            cordoned=queue.cordoned,
+            max_fraction_by_class=fractions,
+        )
+    return world
+
+
+class Kind:
+    """What a crowded world is made of: jobs and gangs of few sizes and classes."""
 
     def __init__(  # noqa: PLR0917
         self,

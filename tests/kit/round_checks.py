@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kit.decided import Decided, plain
-from kit.round_rows import EPSILON, Candidate, Held, Rows
+from kit.round_rows import EPSILON, Candidate, Held, Rows, minus
 from kit.round_rules import rules_of
 from kit.rounds import POOL, World
 from pyresched.model import Job, JobState, RoundResult
@@ -136,21 +136,27 @@ def _who_gave_way(world: World, decided: Decided, before: Rows) -> Iterator[str]
 
 
 def _protection(world: World, decided: Decided, before: Rows) -> Iterator[str]:
-    """A queue that is at its share when the round begins, and gets nothing, loses nothing by it.
+    """A queue loses nothing to fair share once it is at its share.
 
-    Asked of rounds of one pass that changed something. In later ones a queue may have got so much
-    that it was above its share, and lose that and more.
+    Asked of rounds in which only the first pass took anything: in later ones a queue may have
+    got so much that it was above its share, and lose that again and more.
     """
     if decided.passes > 2:
         return
-    gained = {world.jobs[each[0]].queue for each in (*decided.scheduled, *decided.moved)}
+    lost: dict[str, list[Job]] = {}
+    units: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for job_id, _, _, _, cause in decided.preempted:
-        queue = world.jobs[job_id].queue
-        if cause != "fair_share" or queue in gained:
-            continue
-        share = before.cost(before.holds(queue))
-        if share <= before.protected.get(queue, 1.0) + EPSILON:
-            yield f"INV-R5: {queue} lost {job_id} at a share of {share}"
+        job = world.jobs[job_id]
+        key = (job.queue, job.id if job.gang is None else f"gang {job.gang.id}")
+        units.setdefault(key, []).append((job_id, cause))
+    for (queue, _), members in units.items():
+        gone = lost.setdefault(queue, [])
+        share = before.cost(minus(before.holds(queue), before.amounts(gone)))
+        by_share = any(cause == "fair_share" for _, cause in members)
+        if by_share and share <= before.protected.get(queue, 1.0) + EPSILON:
+            yield f"INV-R5: {queue} lost {[id for id, _ in members]} at a share of {share}"
+        if before.at[members[0][0]].pool == POOL:
+            gone.extend(world.jobs[id] for id, _ in members)
 
 
 def _needless(world: World, decided: Decided, before: Rows, after: Rows) -> Iterator[str]:
