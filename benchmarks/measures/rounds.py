@@ -7,11 +7,12 @@ places what there is room for, and the same each time.
 import gc
 import threading
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from statistics import median
 from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from measures.timing import NS, Contender, Reading, Task, Work, timed
 from pyresched.config import SchedulingConfig
 from pyresched.jobdb import JobDb, Snapshot
 from pyresched.leasing import write
+from pyresched.model import Job
 from pyresched.scheduling import RoundResult, RoundState, run_round
 from rivals.round import PythonRound
 
@@ -44,13 +46,27 @@ class OntoEmpty:
         self.made = cache(partial(empty, nodes, jobs, queues))
 
     def tasks(self) -> list[Task]:
-        """With its commit, and what another thread sees of it."""
+        """With its commit, with Python between the jobs and the round, and beside a reader."""
         round_ = _task(
             f"round{self.where}, committed",
             self.jobs,
             {"ours": committed(self.made), "not committed": decided(self.made)},
         )
-        return [round_] if self.where else [round_, beside_a_round(self.made, self.jobs)]
+        if self.where:
+            return [round_]
+        hooks = {"queue": each_queue, "job": each_job}
+        return [
+            round_,
+            *(
+                _task(
+                    f"round with a hook a {each}",
+                    self.jobs,
+                    {"ours": decided(self.made, hook=hook), "no hook": decided(self.made)},
+                )
+                for each, hook in hooks.items()
+            ),
+            beside_a_round(self.made, self.jobs),
+        ]
 
 
 class OverFull:
@@ -152,6 +168,37 @@ class BesidePython:
             raise Mismatch(f"python placed {found[0]} jobs, ours {ours}")
 
 
+Hook = Callable[[Iterable[Job]], Iterable[Job]]
+
+
+def each_queue(jobs: Iterable[Job]) -> Iterable[Job]:
+    """Called once a queue; has nothing against any job."""
+    return jobs
+
+
+def passes(job: Job) -> bool:
+    """Called once a job."""
+    return job.priority >= 0
+
+
+each_job: Hook = partial(filter, passes)
+
+
+class Hooked:
+    """A reader of jobs with a user's *hook* on each queue that a round reads."""
+
+    def __init__(self, reader: Snapshot, hook: Hook) -> None:
+        self._hook = hook
+        self._queued = reader.queued
+        self.queues = reader.queues
+        self.leased = reader.leased
+        self.gang = reader.gang
+
+    def queued(self, queue: str, pool: str) -> Iterable[Job]:
+        """What the hook makes of them."""
+        return self._hook(self._queued(queue, pool))
+
+
 _task = partial(timed, warm=False)
 
 
@@ -201,6 +248,7 @@ def decided(
     *,
     config_of: Callable[[World], SchedulingConfig] = lambda _: CONFIG,
     preempts: bool = False,
+    hook: Hook | None = None,
 ) -> Contender:
     """The round alone."""
 
@@ -209,10 +257,11 @@ def decided(
         del turn
         world = made()
         config, snapshot, _ = config_of(world), world.snapshot, world.nodes
+        reader: Any = snapshot if hook is None else Hooked(snapshot, hook)
         results: list[RoundResult] = []
 
         def work() -> object:
-            results.append(a_round(world, snapshot, config))
+            results.append(a_round(world, reader, config))
             return None
 
         yield work

@@ -1,7 +1,7 @@
 # cython: binding=False, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Ids of many jobs of a snapshot, at eight bytes a job: what a round says it placed.
+"""Ids of many jobs as they were at one time, some bytes a job: what a round says it placed.
 
-Holds the snapshot and by it the records, nothing of the round.
+Holds the snapshot and by it the records, or each record; nothing of the round.
 """
 
 cimport cython
@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from pyresched._core.hamt cimport hamt_find
 from pyresched._core.ids cimport NOWHERE, Key, read_key
 from pyresched._core.jobreader cimport Reader, Snapshot, several, several_of
-from pyresched._core.records cimport Record, name_text
+from pyresched._core.records cimport Record, name_text, record_drop, record_hold
 
 
 cdef inline str id_of(const Record *job):
@@ -43,6 +43,10 @@ cdef class JobIds:
             self.records[i] = reader.record(self.slots[i])
 
     def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.reader is None:
+            for i in range(self.count):
+                record_drop(<Record *> self.records[i])
         free(self.records)
         free(self.slots)
 
@@ -64,6 +68,8 @@ cdef class JobIds:
         fill(part, self.reader, len(range(first, stop, step)), self.slots != NULL)
         for i in range(part.count):
             part.records[i] = self.records[first + i * step]
+            if self.reader is None:
+                record_hold(part.records[i])
             if self.slots != NULL:
                 part.slots[i] = self.slots[first + i * step]
         return part
@@ -75,7 +81,7 @@ cdef class JobIds:
 
     def __repr__(self):
         if self.reader is None:
-            return "<JobIds that were never made>"
+            return f"<ids of {several_of(self.count, 'job')}>"
         return f"<ids of {several_of(self.count, 'job')} of version {self.reader.version}>"
 
 
@@ -92,13 +98,17 @@ cdef int fill(JobIds ids, Reader reader, Py_ssize_t count, bint with_slots) exce
     return 0
 
 
-cdef object ids_of(object reader, const Record **records, const uint32_t *slots, Py_ssize_t count):
-    cdef JobIds ids
+cdef JobIds ids_of(object reader, const Record **records, const uint32_t *slots, Py_ssize_t count):
+    cdef JobIds ids = JobIds.__new__(JobIds)
+    cdef Py_ssize_t i
     if not isinstance(reader, Snapshot):
-        return [id_of(records[i]) for i in range(count)]
-    ids = JobIds.__new__(JobIds)
-    fill(ids, <Snapshot> reader, count, slots != NULL)
+        reader = None
+        slots = NULL
+    fill(ids, reader, count, slots != NULL)
     memcpy(ids.records, records, count * sizeof(Record *))
     if slots != NULL:
         memcpy(ids.slots, slots, count * sizeof(uint32_t))
+    if reader is None:
+        for i in range(count):
+            record_hold(records[i])
     return ids

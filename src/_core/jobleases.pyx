@@ -182,7 +182,7 @@ cdef class Leases:
         """Those of a snapshot, if they still are what they were."""
         cdef const Record *job
         cdef size_t i
-        if ids.reader.index is not self.index:
+        if ids.reader is not None and ids.reader.index is not self.index:
             raise InputError(f"ids are of another db: {ids!r}")
         if ids.slots == NULL:
             self.seek_records(roots, ids)

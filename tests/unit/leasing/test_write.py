@@ -16,12 +16,17 @@ from pyresched.model import (
     JobState,
     Method,
     Move,
+    Node,
     Placement,
     Placements,
     Preemption,
+    Queue,
     ReschedulePolicy,
+    Rounding,
     RoundResult,
 )
+from pyresched.nodedb import NodeDb
+from pyresched.scheduling import RoundState, run_round
 
 CONFIG = SchedulingConfig(lease_duration=100)
 POLICY = ReschedulePolicy(attempts=3, interval=1000, delay=8)
@@ -132,3 +137,23 @@ def test_a_job_that_the_round_saw_otherwise_is_not_leased() -> None:
         txn.upsert(txn["job-000001"].replace(priority=9))
     with db.write() as txn, pytest.raises(Conflict, match="job-000001"):
         write(result, txn, 50, new_ids(), CONFIG)
+
+
+def test_decisions_over_a_dry_run_are_written_too() -> None:
+    """A round over any reader hands out jobs as they were there; its end changes nothing."""
+    db = world()
+    config, nodes = CONFIG, NodeDb(CONFIG)
+    total = config.spec.vector({"cpu": 32, "memory": "256Gi"}, rounding=Rounding.DOWN)
+    nodes.upsert_many([Node(id="node-1", total=total)])
+    queues = {"queue-a": Queue(name="queue-a")}
+    with db.dry_run() as dry:
+        result, _ = run_round(dry, nodes, queues, "default", config, RoundState(), 50)
+        placed = [each.job_id for each in result.scheduled]
+        dry.delete_many(placed)
+    assert [each.job_id for each in result.scheduled[1:]] == placed[1:]
+    assert len(placed) == 6
+    with db.write() as txn:
+        write(result, txn, 50, new_ids(), config)
+    assert set(placed) <= {each.id for each in db.snapshot().leased()}
+    with db.write() as txn, pytest.raises(Conflict, match="job"):
+        write(result, txn, 50, new_ids(), config)
