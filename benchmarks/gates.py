@@ -94,7 +94,7 @@ FULL = Scale(
     round_many_nodes=100_000,
     round_full_nodes=10_000,
     round_gangs=1_000,
-    round_compared=20_000,
+    round_compared=50_000,
 )
 QUICK = Scale(
     name="quick",
@@ -271,7 +271,7 @@ ROUND_GATES = (
     ),
     _most(kind="round in which none fits", rival="none queued", gate=0.5, goal=0.1, at=MILLION),
     _most(kind="round of gangs in one rack each", rival="lone jobs", gate=1, goal=0.2, at=32_000),
-    Gate(kind="round, for a placed job", rival="python", gate=50, goal=100, at=20_000),
+    Gate(kind="round, for a placed job", rival="python", gate=50, goal=100, at=50_000),
 )
 WIDE = (
     Gate(kind="bulk load of ids", rival="immutables", gate=2, goal=5),

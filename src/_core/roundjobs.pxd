@@ -85,6 +85,7 @@ cdef struct Entry:
     uint8_t cause         # why it gave way last
     uint8_t method        # how its room was found
     uint8_t was_guest     # when the round began
+    uint8_t has_past      # a run or a history: nodes that it would rather not use
 
 # The members of a gang: `members[first:first + count]`, the largest first while they are queued.
 cdef struct Team:

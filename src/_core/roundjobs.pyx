@@ -193,6 +193,9 @@ cdef class RoundJobs:
         entry = &self.entries[self.entry_count]
         memset(entry, 0, sizeof(Entry))
         entry.record = record_hold(record)
+        # Here the record is at hand; in its turn it would have to come from memory.
+        entry.has_past = record.cold != NULL and (
+            record.cold.run_count > 0 or record.cold.tracker != NULL)
         entry.lane = lane
         entry.node = entry.home = entry.home_shape = entry.team = NOWHERE
         entry.rank = entry.place = entry.for_entry = entry.handle = NOWHERE

@@ -426,8 +426,7 @@ cdef class RoundSeats(RoundLimits):
             end = first + self.teams[entry.team].count
         for k in range(first, end):
             member = entry if entry.team == NOWHERE else &self.entries[self.members[k]]
-            has_past = has_past or (member.record.cold != NULL and (
-                member.record.cold.run_count > 0 or member.record.cold.tracker != NULL))
+            has_past = has_past or member.has_past
         if not has_past:
             return 0
         with gil:
