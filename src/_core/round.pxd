@@ -20,6 +20,8 @@ cdef class RoundWalk(RoundSeats):
     cdef bint pull(self, Py_ssize_t number) except -1 nogil
     cdef int32_t next_queued(self, Py_ssize_t number) except -2 nogil
     cdef int refresh(self) except -1 nogil
+    cdef bint is_remembered(self, int32_t at) noexcept nogil
     cdef int attempt(self, Py_ssize_t number) except -1 nogil
     cdef int attempt_lone(self, int32_t at) except -1 nogil
     cdef int send_home(self) except -1
+    cdef bint sits_better(self, int32_t at) noexcept nogil

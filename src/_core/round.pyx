@@ -353,14 +353,33 @@ cdef class RoundWalk(RoundSeats):
                     else:
                         break
             lane.cursor += 1
-        if lane.again_at < lane.again_end and (
+        while lane.again_at < lane.again_end and (
                 lane.cursor >= end or self.again_before[lane.again_at] <= lane.cursor):
             lane.again_at += 1
-            return self.again[lane.again_at - 1]
+            at = self.again[lane.again_at - 1]
+            # It would stand here with a turn that it does not have in the next round, where it
+            # is passed over like all others of its shape.
+            if not self.is_remembered(at) or self.return_home(at, True):
+                return at
+            self.lacked_room = True
+            self.refuse(at, NO_ROOM)
         if lane.cursor >= end:
             return NOWHERE
         lane.cursor += 1
         return lane.cursor - 1
+
+    cdef bint is_remembered(self, int32_t at) noexcept nogil:
+        """Whether the like of the unit of entry *at* found no room in this pass."""
+        cdef const Entry *entry = &self.entries[at]
+        cdef const Team *team
+        cdef bint alone = self.shapes[entry.shape].failed_in == self.passes
+        if entry.team == NOWHERE:
+            return alone
+        team = &self.teams[entry.team]
+        if self.failed_in[team.signature] == self.passes:
+            return True
+        # Where not one finds room, several do not.
+        return alone and team.shape != NOWHERE and team.label == NOWHERE
 
     cdef int attempt(self, Py_ssize_t number) except -1 nogil:
         """The turn of the unit at the head of lane *number*."""
@@ -468,10 +487,26 @@ cdef class RoundWalk(RoundSeats):
         qsort(keys, count, sizeof(HomeKey), by_home)
         with nogil:
             for i in range(count):
-                if self.return_home(keys[i].unit):
+                if not self.sits_better(keys[i].unit) and self.return_home(keys[i].unit):
                     self.went_home = True
         free(keys)
         return 0
+
+    cdef bint sits_better(self, int32_t at) noexcept nogil:
+        """Whether a run of the unit of *at* is less easy to send off where it is than at home."""
+        cdef const Entry *member = &self.entries[at]
+        cdef const Team *team
+        cdef Py_ssize_t k, first = 0, end = 1
+        if self.entries[at].team != NOWHERE:
+            team = &self.teams[self.entries[at].team]
+            first, end = team.first, team.first + team.count
+        for k in range(first, end):
+            if self.entries[at].team != NOWHERE:
+                member = &self.entries[self.members[k]]
+            if (member.node != NOWHERE and member.home != NOWHERE
+                    and member.priority > active_run(member.record).priority):
+                return True
+        return False
 
     # --- what came of it --------------------------------------------------------------------
 

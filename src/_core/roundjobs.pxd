@@ -83,6 +83,7 @@ cdef struct Entry:
     uint8_t standing
     uint8_t preemptible   # as it is bound
     uint8_t cause         # why it gave way last
+    uint8_t cause_before  # and the time before
     uint8_t method        # how its room was found
     uint8_t was_guest     # when the round began
     uint8_t has_past      # a run or a history: nodes that it would rather not use

@@ -21,6 +21,8 @@ cdef struct Gone:
     int32_t unit
     int32_t node          # that was cleared
     int32_t for_entry
+    int32_t for_before    # to which, and when, it gave way the time before
+    int32_t fell_before
     uint8_t standing
     uint8_t cause
 

@@ -633,7 +633,8 @@ cdef class RoundLine(RoundTurns):
                     raise MemoryError
             self.gone = grown
             self.gone_space = space
-        self.gone[self.gone_count] = Gone(unit, <int32_t> node, for_entry, standing, cause)
+        self.gone[self.gone_count] = Gone(
+            unit, <int32_t> node, for_entry, entry.for_entry, entry.fell, standing, cause)
         self.gone_count += 1
         self.falls += 1
         if entry.team != NOWHERE:
@@ -644,6 +645,7 @@ cdef class RoundLine(RoundTurns):
             member = &self.entries[at]
             self.table.unbind_handle(member.handle)
             self.count_run(at, -1, standing != WAITS)
+            member.cause_before = member.cause
             member.cause = cause if member.node == node else WITH_GANG
             if standing == GUEST:
                 member.cause = AS_GUEST
@@ -681,6 +683,9 @@ cdef class RoundLine(RoundTurns):
                 member = &self.entries[at]
                 member.node = self.table.bindings[member.handle].node
                 member.standing = gone.standing
+                member.cause = member.cause_before
+                member.for_entry = gone.for_before
+                member.fell = gone.fell_before
                 self.count_run(at, 1, gone.standing != WAITS)
             if gone.standing == WAITS:
                 self.waiting_count += 1

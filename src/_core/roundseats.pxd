@@ -79,7 +79,7 @@ cdef class RoundSeats(RoundLimits):
     cdef Py_ssize_t try_value(self, const Team *team, int32_t value, int64_t *cost) except -2 nogil
     cdef int keep_best(self, const Team *team, Py_ssize_t gone_at) except -1 nogil
     cdef bint seat_best(self, const Team *team) except -1 nogil
-    cdef bint return_home(self, int32_t at) except -1 nogil
+    cdef bint return_home(self, int32_t at, bint asked=*) except -1 nogil
     cdef int load_avoid(self, int32_t at) except -1 nogil
     cdef int32_t why_not(self, int32_t shape, const int32_t *only, Py_ssize_t given) except -1 nogil
     cdef int nearest(self, int32_t shape, int row, bint open_only, const int32_t *only,

@@ -366,8 +366,11 @@ cdef class RoundSeats(RoundLimits):
 
     # --- home -------------------------------------------------------------------------------
 
-    cdef bint return_home(self, int32_t at) except -1 nogil:
-        """Bind every run of the unit of *at* where the round found it, if there is free room."""
+    cdef bint return_home(self, int32_t at, bint asked=False) except -1 nogil:
+        """Bind every run of the unit of *at* where the round found it, if there is free room.
+
+        Only *asked*: say whether there is, and change nothing.
+        """
         cdef Entry *entry = &self.entries[at]
         cdef Entry *member
         cdef const Team *team
@@ -393,9 +396,9 @@ cdef class RoundSeats(RoundLimits):
                 member.handle, member.home_shape, member.home, run.priority,
                 self.lowest == INT64_MAX,
                 self.table.bindings[member.handle].pool)
-        if not fits:
+        if asked or not fits:
             self.table.undo_attempt(mark)
-            return False
+            return fits
         self.table.keep_attempt(mark)
         for k in range(first, end):
             each = at if entry.team == NOWHERE else self.members[k]

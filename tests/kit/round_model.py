@@ -5,16 +5,30 @@ sharing no code with `pyresched.scheduling`, the job db or the node db.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kit.round_rows import (
+    EPSILON,
+    FAIR,
+    FREE,
+    URGENCY,
+    Candidate,
+    Held,
+    Rows,
+    Unit,
+    add,
+    minus,
+)
+from kit.round_rules import Rules, rules_of
 from pyresched.config import SchedulingConfig
-from pyresched.model import Job, Node, PriorityClass, Queue, Requirements, TaintEffect
+from pyresched.model import Job, Node, PriorityClass, Queue
 
-__all__ = ["EPSILON", "ModelResult", "ModelShare", "model_round", "model_shares"]
+__all__ = ["MOST_PASSES", "ModelResult", "PlainRound", "model_round"]
 
-EPSILON = 1e-9
+MOST_PASSES = 12
+COST = {FREE: 0, FAIR: 1, URGENCY: 2}
 
 
 @dataclass
@@ -23,529 +37,507 @@ class ModelResult:
 
     scheduled: list[tuple[str, str, int, str]] = field(default_factory=list)
     preempted: list[tuple[str, str, str, str, str]] = field(default_factory=list)
+    moved: list[tuple[str, str, str, int, str, str]] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    passes: int = 0
+    rested: bool = True
+    preemption_tokens: int = 0  # how many were used
 
 
-@dataclass
-class Unit:
-    """What gives way whole: a run, or all the runs of a gang."""
+class PlainRound(Rows):
+    """The passes of one round."""
 
-    queue: str
-    jobs: list[Job]
-
-    @property
-    def key(self) -> tuple[int, int, str]:
-        return min((_run(job).leased_at, job.submitted_at, job.id) for job in self.jobs)
-
-    @property
-    def id(self) -> str:
-        return min(job.id for job in self.jobs)
-
-    def on(self, node_id: str) -> list[Job]:
-        return [job for job in self.jobs if _run(job).node_id == node_id]
-
-
-@dataclass
-class Candidate:
-    """A job, or the members of a gang that go together."""
-
-    jobs: list[Job]
-    class_: PriorityClass
-
-    @property
-    def queue(self) -> str:
-        return self.jobs[0].queue
-
-    @property
-    def signature(self) -> tuple[Any, ...]:
-        """Candidates with one signature fit or fail alike."""
-        shapes = sorted(repr(job.requirements) for job in self.jobs)
-        gang = self.jobs[0].gang
-        return (tuple(shapes), "" if gang is None else gang.uniformity)
-
-    @property
-    def lone_signature(self) -> tuple[Any, ...] | None:
-        """That of one of several alike that may go anywhere: without room for one, none for all."""
-        shapes, uniformity = self.signature
-        return (shapes[:1], "") if len(set(shapes)) == 1 and not uniformity else None
-
-
-def _run(job: Job) -> Any:
-    run = job.active_run
-    assert run is not None
-    return run
-
-
-def _amounts(jobs: Iterable[Job], width: int) -> list[int]:
-    total = [0] * width
-    for job in jobs:
-        if len(job.requirements.resources) != width or job.requirements.resources.has_negative:
-            continue
-        for i, amount in enumerate(job.requirements.resources):
-            total[i] += amount
-    return total
-
-
-def _water_level(weights: list[float], demands: list[float]) -> list[float]:
-    """What each gets when 1.0 is shared by weight and nobody gets more than its demand."""
-    got = [0.0] * len(weights)
-    open_ = [i for i in range(len(weights)) if demands[i] > 0]
-    left = 1.0
-    while open_:
-        whole = sum(weights[i] for i in open_)
-        full = [i for i in open_ if demands[i] <= left * weights[i] / whole]
-        if not full:
-            for i in open_:
-                got[i] = left * weights[i] / whole
-            break
-        for i in full:
-            got[i] = demands[i]
-            left -= demands[i]
-        open_ = [i for i in open_ if i not in full]
-    return got
-
-
-class _Round:
-    def __init__(
-        self,
-        jobs: Iterable[Job],
-        nodes: Iterable[Node],
-        queues: Mapping[str, Queue],
-        pool: str,
-        config: SchedulingConfig,
-    ) -> None:
-        self.config = config
-        self.queues = queues
-        self.pool = pool
-        self.width = len(config.resources)
-        self.multipliers = config.multipliers(pool)
-        jobs = list(jobs)
-        self.jobs = jobs
-        self.nodes = sorted((n for n in nodes if n.pool == pool), key=lambda n: n.id)
-        there = [n for n in self.nodes if n.lost_at is None]
-        self.total = [sum(n.total[i] for n in there) for i in range(self.width)]
-        self.classes = {each.name: each for each in config.priority_classes}
-        self.running = [j for j in jobs if j.active_run is not None and _run(j).pool == pool]
-        self.at = {j.id: _run(j).node_id for j in jobs if j.active_run is not None}
-        self.by_id = {j.id: j for j in jobs}
-        self.over = {n.id for n in self.nodes if min(self.free(n)) < 0}
-        self.lanes: dict[str, list[Job]] = {}
-        for job in sorted(
-            (j for j in jobs if j.state.name == "QUEUED" and pool in j.pools),
-            key=lambda j: (-self._priority(j), j.priority, j.submitted_at, j.id),
-        ):
-            self.lanes.setdefault(job.queue, []).append(job)
-        self.allocated = {
-            q: _amounts((j for j in self.running if j.queue == q), self.width)
-            for q in {*queues, *self.lanes, *(j.queue for j in self.running)}
-        }
-        self.held = {q: list(amounts) for q, amounts in self.allocated.items()}
-        self.protected = self._protected()
-        self.result = ModelResult()
-        self.placed: dict[str, tuple[str, str]] = {}
-        self.victims: list[tuple[Unit, str, str]] = []  # unit, job it fell to, for which job
-        self.failed: dict[tuple[Any, ...], tuple[int, str]] = {}
-        self.epoch = 0
-
-    def _priority(self, job: Job) -> int:
-        known = self.classes.get(job.requirements.priority_class)
-        return 0 if known is None else known.priority
-
-    # -- shares ---------------------------------------------------------------------------
-
-    def cost(self, amounts: Iterable[int]) -> float:
-        shares = [
-            amount / total * multiplier
-            for amount, total, multiplier in zip(amounts, self.total, self.multipliers, strict=True)
-            if total > 0
-        ]
-        return max([0.0, *shares])
-
-    def _protected(self) -> dict[str, float]:
-        parts = sorted(
-            q
-            for q, queue in self.queues.items()
-            if 0 < queue.weight < math.inf and (self.lanes.get(q) or any(self.allocated[q]))
-        )
-        weights = [self.queues[q].weight for q in parts]
-        demands = []
-        for q in parts:
-            waiting = [] if self.queues[q].cordoned else self.lanes.get(q, [])
-            amounts = _amounts(waiting, self.width)
-            demand = [a + b for a, b in zip(amounts, self.allocated[q], strict=True)]
-            demands.append(self.cost(demand) if any(self.total) else 1.0)
-        adjusted = _water_level(weights, demands)
-        return {
-            q: max(adjusted[i], weights[i] / sum(weights)) * self.config.protected_fraction
-            for i, q in enumerate(parts)
-        }
-
-    # -- nodes ----------------------------------------------------------------------------
-
-    def free(self, node: Node) -> list[int]:
-        used = _amounts(
-            (self.by_id[j] for j, node_id in self.at.items() if node_id == node.id), self.width
-        )
-        return [a - b for a, b in zip(node.total, used, strict=True)]
-
-    @staticmethod
-    def matches(node: Node, requirements: Requirements) -> bool:
-        if any(node.labels.get(key) != value for key, value in requirements.selector):
-            return False
-        return all(
-            any(t.tolerates(taint) for t in requirements.tolerations)
-            for taint in node.taints
-            if taint.effect is not TaintEffect.PREFER_NO_SCHEDULE
-        )
-
-    def takes(self, node: Node) -> bool:
-        """Whether anything new may go there; what held too much at first is closed."""
-        return node.takes_new_runs and node.id not in self.over
-
-    @staticmethod
-    def prefers(node: Node, requirements: Requirements) -> bool:
-        return all(
-            any(t.tolerates(taint) for t in requirements.tolerations) for taint in node.taints
-        )
-
-    @staticmethod
-    def within(requirements: Requirements, amounts: Iterable[int]) -> bool:
-        return all(w <= h for w, h in zip(requirements.resources, amounts, strict=True))
-
-    def find(
-        self, requirements: Requirements, avoid: Mapping[str, int], nodes: list[Node]
-    ) -> Node | None:
-        fits = [
-            (
-                avoid.get(node.id, 0),
-                not self.prefers(node, requirements),
-                self.free(node),
-                node.id,
-                node,
-            )
-            for node in nodes
-            if self.takes(node)
-            and self.matches(node, requirements)
-            and self.within(requirements, self.free(node))
-        ]
-        return min(fits, key=lambda each: each[:4])[4] if fits else None
-
-    def why_not(self, requirements: Requirements, nodes: list[Node]) -> str:
-        fitting = [n for n in nodes if self.matches(n, requirements)]
-        if not fitting:
-            return "no_matching_node"
-        if not any(self.within(requirements, n.total) for n in fitting):
-            return "exceeds_every_node"
-        if not any(self.takes(n) for n in fitting):
-            return "nodes_closed"
-        return "insufficient_resources"
-
-    # -- candidates -----------------------------------------------------------------------
-
-    def candidates(self, queue: str) -> list[Candidate | tuple[list[Job], str]]:
-        """The queue's candidates, each at the place of its last job; or jobs and why not."""
-        lane = self.lanes.get(queue, [])
-        limit = self.config.max_queue_lookback or len(lane)
-        seen, out = lane[:limit], []
-        for job in seen:
-            class_ = self.classes.get(job.requirements.priority_class)
-            if job.gang is None:
-                if class_ is None:
-                    out.append(([job], "unknown_priority_class"))
-                else:
-                    out.append(Candidate([job], class_))
-                continue
-            mates = [j for j in lane if j.gang is not None and j.gang.id == job.gang.id]
-            if job is not [m for m in mates if m in seen][-1]:
-                continue
-            fault = self._gang_fault(mates, [m for m in mates if m in seen])
-            if fault:
-                out.append((([m for m in mates if m in seen]), fault))
-            elif class_ is None:
-                out.append((mates, "unknown_priority_class"))
-            else:
-                order = sorted(
-                    enumerate(mates),
-                    key=lambda at: (
-                        -self.cost(at[1].requirements.resources),
-                        [-a for a in at[1].requirements.resources],
-                        at[0],
-                    ),
-                )
-                out.append(Candidate([m for _, m in order], class_))
-        if lane[limit:]:
-            out.append((lane[limit:], "past_lookback"))
-        return out
-
-    def _gang_fault(self, mates: list[Job], seen: list[Job]) -> str:
-        first = mates[0]
-        assert first.gang is not None
-        everyone = (
-            mates
-            if len(mates) == first.gang.cardinality
-            else [
-                j
-                for j in self.jobs
-                if j.queue == first.queue and j.gang is not None and j.gang.id == first.gang.id
-            ]
-        )
-        for mate in everyone:
-            if (
-                mate.gang != first.gang
-                or mate.requirements.priority_class != first.requirements.priority_class
-                or mate.pools != first.pools
-            ):
-                return "gang_malformed"
-        if len(everyone) > first.gang.cardinality:
-            return "gang_malformed"
-        needed = first.gang.cardinality - sum(j.state.terminal for j in everyone)
-        if len(mates) < needed:
-            return "gang_incomplete"
-        return "past_lookback" if len(seen) < len(mates) else ""
-
-    # -- the walk -------------------------------------------------------------------------
+    # -- the round ------------------------------------------------------------------------
 
     def run(self) -> ModelResult:
-        open_queues = []
-        for queue in sorted(self.lanes):
-            lane = [job.id for job in self.lanes[queue]]
+        self.open = []
+        for queue, lane in sorted(self.lanes.items()):
+            why = ""
             if queue not in self.queues:
-                self.result.refused.update(dict.fromkeys(lane, "unknown_queue"))
-            elif not 0 < self.queues[queue].weight < math.inf:
-                self.result.refused.update(dict.fromkeys(lane, "invalid_weight"))
+                why = "unknown_queue"
+            elif not 0 < self.weight(queue) < math.inf:
+                why = "invalid_weight"
             elif not self.nodes:
-                self.result.refused.update(dict.fromkeys(lane, "no_nodes"))
+                why = "no_nodes"
             elif self.queues[queue].cordoned:
-                self.result.refused.update(dict.fromkeys(lane, "queue_cordoned"))
+                why = "queue_cordoned"
             else:
-                open_queues.append(queue)
-        everything = {queue: self.candidates(queue) for queue in open_queues}
+                self.open.append(queue)
+            if why:
+                self.refused.update((job.id, why) for job in lane)
+        result = ModelResult()
         while True:
-            epoch = self.epoch
-            self._pass(everything)
-            if self.epoch == epoch:
+            result.passes += 1
+            if not self.one_pass():
                 break
-        self._take_back([unit for unit, _, _ in self.victims])
-        for unit, fallen, for_job in self.victims:
-            for job in sorted(unit.jobs, key=lambda j: j.id):
-                reason = "fair_share" if _run(job).node_id == fallen else "gang"
-                self.result.preempted.append(
-                    (job.id, _run(job).id, _run(job).node_id, for_job, reason)
-                )
-        return self.result
+            if result.passes == MOST_PASSES:
+                result.rested = False
+                break
+        return self.net(result)
 
-    def _pass(self, everything: Mapping[str, list[Any]]) -> None:
-        waiting = {queue: list(each) for queue, each in everything.items()}
-        heads: dict[str, Candidate] = {}
-        for queue, rest in waiting.items():
-            self._pull(queue, rest, heads)
-        while heads:
-            queue = min(heads, key=lambda q: self._turn(q, heads[q]))
-            self._try(heads.pop(queue))
-            self._pull(queue, waiting[queue], heads)
-
-    def _turn(self, queue: str, head: Candidate) -> tuple[int, float, str]:
-        wanted = _amounts(head.jobs, self.width)
-        proposed = [a + b for a, b in zip(self.allocated[queue], wanted, strict=True)]
-        weight = self.queues[queue].weight
-        return (-head.class_.priority, self.cost(proposed) / weight, queue)
-
-    def _pull(self, queue: str, waiting: list[Any], heads: dict[str, Candidate]) -> None:
-        while waiting:
-            head = waiting.pop(0)
-            if isinstance(head, tuple):
-                self.result.refused.update(dict.fromkeys((j.id for j in head[0]), head[1]))
+    def net(self, result: ModelResult) -> ModelResult:
+        """What came of all passes: who is bound now, against who was when the round began."""
+        last = {job_id: i for i, job_id in enumerate(self.log_placed)}
+        for job_id in sorted(last, key=lambda job_id: last[job_id]):
+            held, home = self.at.get(job_id), self.home.get(job_id)
+            if held is None:
                 continue
-            if head.jobs[0].id in self.placed:
-                continue
-            failed = [self.failed.get(each) for each in (head.lone_signature, head.signature)]
-            reasons = [each[1] for each in failed if each is not None and each[0] == self.epoch]
-            if reasons:
-                self.result.refused.update(dict.fromkeys((j.id for j in head.jobs), reasons[0]))
-                continue
-            heads[queue] = head
-            return
+            if home is None:
+                result.scheduled.append((job_id, held.node_id, held.priority, held.method))
+            elif held.node_id != home.node_id:
+                nodes = (home.node_id, held.node_id)
+                result.moved.append((job_id, *nodes, held.priority, *self.log_fallen[job_id]))
+        for job_id in self.log_fallen:
+            run = self.by_id[job_id].active_run
+            if run is not None and job_id not in self.at:
+                result.preempted.append((job_id, run.id, run.node_id, *self.log_fallen[job_id]))
+        result.preemption_tokens = self.taken_by_share
+        result.refused = {
+            j: why for j, why in self.refused.items() if j not in self.at and j not in self.home
+        }
+        return result
 
-    def _node_sets(self, head: Candidate) -> list[list[Node]]:
-        gang = head.jobs[0].gang
-        if gang is None or not gang.uniformity:
-            return [self.nodes]
-        label = gang.uniformity
-        values = sorted({n.labels[label] for n in self.nodes if n.labels.get(label)})
-        return [[n for n in self.nodes if n.labels.get(label) == value] for value in values]
+    # -- one pass -------------------------------------------------------------------------
 
-    def _try(self, head: Candidate) -> None:
-        avoid = _avoid(head.jobs)
-        node_sets = self._node_sets(head)
-        reason, most = "no_matching_node", -1
-        for nodes in node_sets:
-            placed, why, count = self._try_free(head, avoid, nodes)
-            if placed:
-                self._settle(head, placed)
-                return
-            if count > most:
-                reason, most = why, count
-        if not head.class_.preemptible:
-            for nodes in node_sets:
-                placed = self._try_preempting(head, avoid, nodes)
-                if placed:
-                    self._settle(head, placed)
-                    self.epoch += 1
-                    return
-        self.failed[head.signature] = (self.epoch, reason)
-        self.result.refused.update(dict.fromkeys((j.id for j in head.jobs), reason))
-
-    def _settle(self, head: Candidate, placed: list[tuple[Job, str, str]]) -> None:
-        for job, node_id, method in placed:
-            self.placed[job.id] = (node_id, method)
-            self.result.refused.pop(job.id, None)
-            self.result.scheduled.append((job.id, node_id, head.class_.priority, method))
-            queue = self.allocated[job.queue]
-            for i, amount in enumerate(job.requirements.resources):
-                queue[i] += amount
-
-    def _try_free(
-        self, head: Candidate, avoid: Mapping[str, int], nodes: list[Node]
-    ) -> tuple[list[tuple[Job, str, str]], str, int]:
-        placed: list[tuple[Job, str, str]] = []
-        for job in head.jobs:
-            node = self.find(job.requirements, avoid, nodes)
-            if node is None:
-                for mate, _, _ in placed:
-                    del self.at[mate.id]
-                reason = self.why_not(job.requirements, nodes)
-                if placed and reason == "insufficient_resources":
-                    reason = "gang_does_not_fit"
-                return [], reason, len(placed)
-            self.at[job.id] = node.id
-            placed.append((job, node.id, "no_preemption"))
-        return placed, "", len(placed)
-
-    # -- preemption -----------------------------------------------------------------------
-
-    def _units(self) -> list[Unit]:
-        """What may give way at all, the youngest first."""
-        units: dict[tuple[str, str], Unit] = {}
-        gone = {job.id for unit, _, _ in self.victims for job in unit.jobs}
-        for job in self.jobs:
-            if job.active_run is None or job.id in gone or job.queue not in self.protected:
-                continue
-            key = (job.queue, f"gang {job.gang.id}" if job.gang else f"job {job.id}")
-            units.setdefault(key, Unit(job.queue, [])).jobs.append(job)
-        here = {node.id for node in self.nodes}
-        whole = [
-            unit
-            for unit in units.values()
-            if all(
-                self._gives_way(job) and _run(job).pool == self.pool and _run(job).node_id in here
-                for job in unit.jobs
+    def one_pass(self) -> bool:
+        """Whether it must be repeated."""
+        self.over = {n.id for n in self.nodes if min(self.free(n)) < 0}
+        self.units = self.running_units()
+        self.held = {q: self.holds(q) for q in self.part}
+        self.lost = {q: [0] * self.width for q in self.part}
+        self.alloc = {q: list(self.held[q]) for q in self.part}
+        for unit in self.units:
+            unit.waiting = (
+                unit.may_go
+                and unit.queue in self.part
+                and self.cost(self.held[unit.queue]) > self.protected[unit.queue] + EPSILON
             )
+        self.line()
+        for unit in self.units:
+            if unit.waiting:
+                self.alloc[unit.queue] = minus(self.alloc[unit.queue], self.amounts(unit.jobs))
+        self.failed: dict[tuple[Any, ...], str] = {}
+        self.over_for: dict[str, str] = {}  # by queue, "" all: why nothing new is tried any more
+        self.placed_now: set[str] = set()
+        self.took, self.changed = False, False
+        rest: dict[str, list[Any]] = {}
+        for q in self.part:
+            everyone = [(self.unit_turn(u), u) for u in self.units if u.waiting and u.queue == q]
+            everyone += [((-c.class_.priority, 1, c.key), c) for c in self.candidates(q)]
+            rest[q] = [each for _, each in sorted(everyone, key=lambda e: e[0])]
+        while True:
+            heads = {}
+            for q, each in rest.items():
+                while each and self.passed_over(each[0]):
+                    each.pop(0)
+                if each:
+                    heads[q] = each[0]
+            if not heads:
+                break
+            q = min(heads, key=lambda q: self.order(q, heads[q]))
+            self.serve(rest[q].pop(0))
+        moved = self.go_home()
+        return self.took or moved or (self.changed and self.stirred())
+
+    def stirred(self) -> bool:
+        """Whether what was placed may let somebody take room who found none in this pass.
+
+        By fair share, if a queue is above its share now; by urgency, if something was placed
+        less urgently than its class is: in its own pass it gives way to nobody.
+        """
+        if not self.failed:
+            return False
+        if any(self.at[j].priority < self.priority(self.by_id[j]) for j in self.placed_now):
+            return True
+        above = {q for q in self.part if self.cost(self.holds(q)) > self.protected[q] + EPSILON}
+        return any(unit.may_go and unit.queue in above for unit in self.running_units())
+
+    def running_units(self) -> list[Unit]:
+        units = []
+        by: dict[tuple[str, str], list[Job]] = {}
+        for job in self.jobs:
+            if job.id in self.at:
+                key = (job.queue, f"job {job.id}" if job.gang is None else f"gang {job.gang.id}")
+                by.setdefault(key, []).append(job)
+        for jobs in by.values():
+            unit = Unit(jobs[0].queue, jobs)
+            known = [self.classes.get(j.requirements.priority_class) for j in jobs]
+            if all(c is not None and c.preemptible for c in known):
+                unit.may_go = all(
+                    self.at[j.id].pool == self.pool and self.at[j.id].node_id in self.node
+                    for j in jobs
+                )
+                unit.guest = all(self.at[j.id].pool != self.pool for j in jobs)
+            units.append(unit)
+        return units
+
+    def run_key(self, job: Job) -> tuple[int, int, str]:
+        return (self.at[job.id].leased_at, job.submitted_at, job.id)
+
+    def unit_turn(self, unit: Unit) -> tuple[int, int, tuple[int, int, str]]:
+        return (-self.priority(unit.jobs[0]), 0, max(map(self.run_key, unit.jobs)))
+
+    def line(self) -> None:
+        """Rank what may go: in the order in which it would come back if all of it were gone."""
+        alloc = {q: list(a) for q, a in self.alloc.items()}
+        rest: dict[str, list[Unit]] = {}
+        for unit in self.units:
+            if unit.may_go and unit.queue in self.part:
+                alloc[unit.queue] = minus(alloc[unit.queue], self.amounts(unit.jobs))
+                rest.setdefault(unit.queue, []).append(unit)
+        for each in rest.values():
+            each.sort(key=self.unit_turn)
+        rank = 0
+        while any(rest.values()):
+            heads = {q: each[0] for q, each in rest.items() if each}
+            q = min(heads, key=lambda q: self.order(q, heads[q], alloc))
+            unit = rest[q].pop(0)
+            alloc[q] = add(alloc[q], self.amounts(unit.jobs))
+            unit.rank, rank = rank, rank + 1
+        others = [u for u in self.units if (u.guest or u.may_go) and u.rank < 0]
+        for unit in sorted(others, key=lambda u: max(map(self.run_key, u.jobs))):
+            unit.rank, rank = rank, rank + 1
+
+    def order(self, queue: str, head: Any, alloc: dict[str, list[int]] | None = None) -> Any:
+        """What sorts the heads of the queues."""
+        wanted = self.amounts(head.jobs)
+        has = (alloc or self.alloc)[queue]
+        if queue in self.rules.penalty:
+            has = add(has, self.rules.penalty[queue])
+        weight = self.weight(queue)
+        current = self.cost(has) / weight
+        proposed = self.cost(add(has, wanted)) / weight
+        size = self.cost(wanted) * weight
+        key = (1, proposed, 0.0)
+        within = self.cost(add(has, wanted)) <= self.adjusted[queue] + EPSILON
+        if self.rules.prefer_large and within:
+            key = (0, current, -size)
+        return (-self.priority(head.jobs[0]), key, isinstance(head, Candidate), queue)
+
+    def passed_over(self, head: Any) -> bool:
+        if isinstance(head, Unit):
+            return head.gone
+        why = self.failed.get(head.signature)
+        if why is not None and self.has_home(head) and self.home_is_free(head.jobs):
+            return False
+        if why is None and not self.has_home(head):
+            why = self.over_for.get("") or self.over_for.get(head.queue)
+        if why is not None:
+            self.refuse(head, why)
+        return why is not None
+
+    def refuse(self, head: Candidate, why: str) -> None:
+        self.refused.update((job.id, why) for job in head.jobs)
+
+    def has_home(self, head: Candidate) -> bool:
+        return all(job.id in self.home for job in head.jobs)
+
+    def serve(self, head: Any) -> None:
+        if isinstance(head, Unit):
+            self.alloc[head.queue] = add(self.alloc[head.queue], self.amounts(head.jobs))
+            head.waiting = False
+            return
+        if self.has_home(head) and self.back_home(head.jobs):
+            self.settle(head.jobs)
+            return
+        why = self.failed.get(head.signature, "")
+        if not why and not self.has_home(head):
+            limit, ends = self.limited(head)
+            if limit:
+                self.refuse(head, limit)
+                if ends != "gang":
+                    self.over_for["" if ends == "round" else head.queue] = limit
+                return
+            self.tried.append(head.queue)
+        if not why:
+            why = self.place(head)
+        if why:
+            self.failed[head.signature] = why
+            self.refuse(head, why)
+
+    def settle(self, jobs: list[Job]) -> None:
+        self.alloc[jobs[0].queue] = add(self.alloc[jobs[0].queue], self.amounts(jobs))
+        self.placed_now.update(job.id for job in jobs)
+        self.log_placed.extend(job.id for job in jobs)
+        self.changed = True
+
+    def home_is_free(self, jobs: list[Job]) -> bool:
+        if not self.back_home(jobs):
+            return False
+        for job in jobs:
+            self.unbind(job)
+        return True
+
+    def back_home(self, jobs: list[Job]) -> bool:
+        """Bind each where the round found it, if there is free room for all."""
+        for i, job in enumerate(jobs):
+            home = self.home[job.id]
+            node = self.node.get(home.node_id)
+            if node is not None and not self.within(self.wants(job), self.free(node)):
+                for mate in jobs[:i]:
+                    self.unbind(mate)
+                return False
+            self.bind(job, home)
+        return True
+
+    def go_home(self) -> bool:
+        """Who could be at home by now goes there, who ran first first.
+
+        Asked of those that were moved, and of those that lost their node and that no queue here
+        tries again.
+        """
+        away = []
+        for jobs in self.units_at_home():
+            if jobs[0].id not in self.at:
+                if not (jobs[0].queue in self.part and self.is_here(jobs[0])):
+                    away.append(jobs)
+            elif any(self.at[j.id].node_id != self.home[j.id].node_id for j in jobs):
+                away.append(jobs)
+        went = False
+        for jobs in sorted(away, key=lambda jobs: max(map(self.home_key, jobs))):
+            if any(
+                job.id in self.at and self.at[job.id].priority > self.home[job.id].priority
+                for job in jobs
+            ):
+                continue  # at home it would be easier to send off than where it is
+            was = [self.unbind(job) for job in jobs if job.id in self.at]
+            if self.back_home(jobs):
+                went = True
+                continue
+            for job, held in zip(jobs, was, strict=False):
+                self.bind(job, held)
+        return went
+
+    def units_at_home(self) -> list[list[Job]]:
+        by: dict[tuple[str, str], list[Job]] = {}
+        for job in self.jobs:
+            if job.id in self.home:
+                key = (job.queue, f"job {job.id}" if job.gang is None else f"gang {job.gang.id}")
+                by.setdefault(key, []).append(job)
+        return list(by.values())
+
+    def home_key(self, job: Job) -> tuple[int, int, str]:
+        return (self.home[job.id].leased_at, job.submitted_at, job.id)
+
+    # -- placing --------------------------------------------------------------------------
+
+    def place(self, head: Candidate) -> str:
+        """Why it found no room, or nothing when it is placed."""
+        sets = self.node_sets(head)
+        avoid = _avoid(head.jobs)
+        best: tuple[Any, int] | None = None
+        reason, most = "no_matching_node", -1
+        for i, nodes in enumerate(sets):
+            trial = self.attempt(head, avoid, nodes)
+            if isinstance(trial, tuple):
+                count, why = trial
+                if count > most:
+                    reason, most = why, count
+                continue
+            cost = (sum(COST[how] for _, _, _, how, _ in trial), sum(len(t[4]) for t in trial))
+            if best is None or cost < best[0]:
+                best = (cost, i)
+            self.take_back(trial)
+            if cost[0] == 0:
+                break
+        if best is None:
+            return reason
+        trial = self.attempt(head, avoid, sets[best[1]])
+        assert isinstance(trial, list)
+        self.took |= any(victims for *_, victims in trial)
+        self.settle(head.jobs)
+        return ""
+
+    def attempt(
+        self, head: Candidate, avoid: Mapping[str, int], nodes: list[Node]
+    ) -> list[tuple[Job, str, int, str, list[Unit]]] | tuple[int, str]:
+        """Bind every member, with victims; or leave all as it was and say how far it came."""
+        done: list[tuple[Job, str, int, str, list[Unit]]] = []
+        self.undo: list[tuple[Unit, dict[str, Held], str, dict[str, tuple[str, str]]]] = []
+        self.mates = {job.id for job in head.jobs}
+        for job in head.jobs:
+            found = self.find(job, head.class_, avoid, nodes)
+            if found is None:
+                why = self.why_not(job, nodes)
+                self.take_back(done)
+                if done and why == "insufficient_resources":
+                    why = "gang_does_not_fit"
+                return len(done), why
+            node, priority, how, is_away, victims = found
+            for unit in victims:
+                self.fall(unit, node.id, job.id, how)
+            method = "away" if is_away else how
+            held = Held(node.id, self.now, priority, self.pool, method)
+            home = self.home.get(job.id)
+            # Who finds itself where it was has not been touched.
+            self.bind(job, home if home is not None and home.node_id == node.id else held)
+            done.append((job, node.id, priority, how, victims))
+        return done
+
+    def take_back(self, done: list[Any]) -> None:
+        for job, *_ in done:
+            self.unbind(job)
+        for unit, where, how, before in reversed(self.undo):
+            unit.gone = False
+            self.taken_by_share -= len(unit.jobs) if how == FAIR else 0
+            for job in unit.jobs:
+                self.bind(job, where[job.id])
+                del self.log_fallen[job.id]
+                if job.id in before:
+                    self.log_fallen[job.id] = before[job.id]
+            if unit.queue in self.part:
+                amounts = self.amounts(unit.jobs) if not unit.guest else [0] * self.width
+                self.lost[unit.queue] = minus(self.lost[unit.queue], amounts)
+                if not unit.waiting:
+                    self.alloc[unit.queue] = add(self.alloc[unit.queue], amounts)
+        self.undo = []
+
+    def fall(self, unit: Unit, node_id: str, for_job: str, how: str) -> None:
+        unit.gone = True
+        where = {job.id: self.unbind(job) for job in unit.jobs}
+        before = {j.id: self.log_fallen[j.id] for j in unit.jobs if j.id in self.log_fallen}
+        self.undo.append((unit, where, how, before))
+        self.taken_by_share += len(unit.jobs) if how == FAIR else 0
+        for job in sorted(unit.jobs, key=lambda j: j.id):
+            cause = how if where[job.id].node_id == node_id else "gang"
+            if where[job.id].pool != self.pool:
+                cause = "guest"
+            self.log_fallen.pop(job.id, None)
+            self.log_fallen[job.id] = (for_job, cause)
+        if unit.queue in self.part and not unit.guest:
+            amounts = self.amounts(unit.jobs)
+            self.lost[unit.queue] = add(self.lost[unit.queue], amounts)
+            if not unit.waiting:
+                self.alloc[unit.queue] = minus(self.alloc[unit.queue], amounts)
+
+    def find(
+        self, job: Job, class_: PriorityClass, avoid: Mapping[str, int], nodes: list[Node]
+    ) -> tuple[Node, int, str, bool, list[Unit]] | None:
+        entries = [(class_.priority, (), False)] if self.rules.home else []
+        if self.rules.gangs_away if job.gang is not None else self.rules.away:
+            entries += [(*each, True) for each in self.rules.away_of(job)]
+        for priority, more, is_away in entries:
+            open_ = [n for n in nodes if self.takes(n) and self.matches(n, job.requirements, more)]
+            node = self.best(job, more, avoid, [(n, self.free(n)) for n in open_])
+            if node is not None:
+                return node, priority, FREE, is_away, []
+            if self.rules.free_only:
+                continue
+            if self.rules.fair_share and self.taken_by_share + 1 <= self.rules.preemption_tokens:
+                cleared = self.fair_share(job, priority, avoid, open_)
+                if cleared is not None:
+                    return cleared[0], priority, FAIR, is_away, cleared[1]
+            cleared = None
+            if self.rules.urgency:
+                cleared = self.urgency(job, priority, more, avoid, open_)
+            if cleared is not None:
+                return cleared[0], priority, URGENCY, is_away, cleared[1]
+        return None
+
+    def best(
+        self, job: Job, more: Any, avoid: Mapping[str, int], rooms: list[tuple[Node, list[int]]]
+    ) -> Node | None:
+        fits = [
+            (avoid.get(n.id, 0), self.liked(n, job.requirements, more), room, n.id, n)
+            for n, room in rooms
+            if self.within(self.wants(job), room)
         ]
-        return sorted(whole, key=lambda unit: unit.key, reverse=True)
+        return (
+            min(fits, key=lambda each: (*each[:2], each[2][: self.width], each[3]))[4]
+            if fits
+            else None
+        )
 
-    def _gives_way(self, job: Job) -> bool:
-        known = self.classes.get(job.requirements.priority_class)
-        return known is not None and known.preemptible
+    def on(self, unit: Unit, node_id: str) -> list[int]:
+        return self.sum(j for j in unit.jobs if self.at[j.id].node_id == node_id)
 
-    def _above(self, queue: str, taken: Iterable[Unit]) -> bool:
-        lost = _amounts((j for u in taken if u.queue == queue for j in u.jobs), self.width)
-        held = [a - b for a, b in zip(self.held[queue], lost, strict=True)]
+    def rp(self, unit: Unit) -> int:
+        return max(self.at[j.id].priority for j in unit.jobs)
+
+    def above(self, queue: str, taken: Iterable[Unit]) -> bool:
+        held = minus(self.held[queue], self.lost[queue])
+        for unit in taken:
+            if unit.queue == queue:
+                held = minus(held, self.amounts(unit.jobs))
         return self.cost(held) > self.protected[queue] + EPSILON
 
-    def _victims_on(self, node: Node, requirements: Requirements, priority: int) -> list[Unit]:
-        """The fewest that must go, or none when even all of them would not do."""
-        free, taken = self.free(node), []
+    def fair_share(
+        self, job: Job, priority: int, avoid: Mapping[str, int], nodes: list[Node]
+    ) -> tuple[Node, list[Unit]] | None:
+        for rank in sorted({avoid.get(n.id, 0) for n in nodes}):
+            among = {n.id: n for n in nodes if avoid.get(n.id, 0) == rank}
+            found = self.walk(job, priority, among)
+            if found is not None:
+                return found
+        return None
 
-        def fits(units: list[Unit]) -> bool:
-            freed = _amounts((j for u in units for j in u.on(node.id)), self.width)
-            return self.within(requirements, [a + b for a, b in zip(free, freed, strict=True)])
-
-        for unit in self._units():
-            if not unit.on(node.id) or any(_run(j).priority > priority for j in unit.jobs):
+    def walk(
+        self, job: Job, priority: int, among: Mapping[str, Node]
+    ) -> tuple[Node, list[Unit]] | None:
+        """Add up what waits, the last in line first, until it fits on a node."""
+        taken: dict[str, list[Unit]] = {}
+        waiting = [u for u in self.units if u.waiting and not u.gone]
+        for unit in sorted(waiting, key=lambda u: -u.rank):
+            if self.rp(unit) > priority:
                 continue
-            if not self._above(unit.queue, taken):
-                continue
-            taken.append(unit)
-            if fits(taken):
-                for spared in sorted(taken, key=lambda u: u.key):
-                    rest = [u for u in taken if u is not spared]
-                    if fits(rest):
-                        taken = rest
-                return taken
-        return []
+            fits = []
+            for node_id in sorted({self.at[j.id].node_id for j in unit.jobs}):
+                if node_id not in among:
+                    continue
+                here = taken.setdefault(node_id, [])
+                if not self.above(unit.queue, here):
+                    continue
+                here.append(unit)
+                if self.would_fit(job, among[node_id], here):
+                    victims = self.spare(job, among[node_id], here)
+                    fits.append((len(victims), node_id, victims))
+            if fits:
+                _, node_id, victims = min(fits, key=lambda e: e[:2])
+                return among[node_id], victims
+        return None
 
-    def _try_preempting(
-        self, head: Candidate, avoid: Mapping[str, int], nodes: list[Node]
-    ) -> list[tuple[Job, str, str]]:
-        before = (dict(self.at), {q: list(a) for q, a in self.held.items()}, list(self.victims))
-        allocated = {q: list(a) for q, a in self.allocated.items()}
-        placed: list[tuple[Job, str, str]] = []
-        for job in head.jobs:
-            node, method = self.find(job.requirements, avoid, nodes), "no_preemption"
+    def would_fit(self, job: Job, node: Node, units: Iterable[Unit]) -> bool:
+        room = self.free(node)
+        for unit in units:
+            room = add(room, self.on(unit, node.id))
+        return self.within(self.wants(job), room)
+
+    def spare(self, job: Job, node: Node, units: list[Unit]) -> list[Unit]:
+        for unit in sorted(units, key=lambda u: u.rank):
+            rest = [u for u in units if u is not unit]
+            if self.would_fit(job, node, rest):
+                units = rest
+        return sorted(units, key=lambda u: -u.rank)
+
+    def urgency(
+        self, job: Job, priority: int, more: Any, avoid: Mapping[str, int], nodes: list[Node]
+    ) -> tuple[Node, list[Unit]] | None:
+        for level in self.levels:
+            if level > priority:
+                break
+            rooms, offered = [], {}
+            for node in nodes:
+                room = self.free(node)
+                offered[node.id] = []
+                for unit in self.units:
+                    if (
+                        not unit.gone
+                        and (unit.guest or (unit.may_go and self.rp(unit) < level))
+                        and any(self.at[j.id].node_id == node.id for j in unit.jobs)
+                    ):
+                        offered[node.id].append(unit)
+                        room = add(room, self.on(unit, node.id))
+                rooms.append((node, room))
+            node = self.best(job, more, avoid, rooms)
             if node is None:
-                best = None
-                for each in nodes:
-                    if not (self.takes(each) and self.matches(each, job.requirements)):
-                        continue
-                    units = self._victims_on(each, job.requirements, head.class_.priority)
-                    if units:
-                        oldest = min(unit.key for unit in units)
-                        rank = avoid.get(each.id, 0)
-                        if best is None or (rank, _Later(oldest), len(units), each.id) < best[0]:
-                            best = ((rank, _Later(oldest), len(units), each.id), each, units)
-                if best is None:
-                    self.at, self.held, self.victims = before
-                    self.allocated = allocated
-                    return []
-                _, node, units = best
-                method = "fair_share"
-                for unit in units:
-                    self._fall(unit, node.id, job.id)
-            self.at[job.id] = node.id
-            placed.append((job, node.id, method))
-        self._take_back([u for u, _, _ in self.victims[len(before[2]) :]])
-        return placed
-
-    def _fall(self, unit: Unit, node_id: str, for_job: str) -> None:
-        self.victims.append((unit, node_id, for_job))
-        for job in unit.jobs:
-            del self.at[job.id]
-            for i, amount in enumerate(job.requirements.resources):
-                self.held[job.queue][i] -= amount
-                self.allocated[job.queue][i] -= amount
-
-    def _take_back(self, units: list[Unit]) -> None:
-        """Victims whose room is still there keep it, the oldest first."""
-        by_node = {node.id: node for node in self.nodes}
-        for unit in sorted(units, key=lambda u: u.key):
-            held = dict(self.at)
-            for job in unit.jobs:
-                node = by_node[_run(job).node_id]
-                if not self.within(job.requirements, self.free(node)):
-                    self.at = held
-                    break
-                self.at[job.id] = node.id
-            else:
-                self.victims = [each for each in self.victims if each[0] is not unit]
-                for job in unit.jobs:
-                    for i, amount in enumerate(job.requirements.resources):
-                        self.held[job.queue][i] += amount
-                        self.allocated[job.queue][i] += amount
-
-
-class _Later:
-    """Orders keys the other way round."""
-
-    def __init__(self, key: tuple[int, int, str]) -> None:
-        self.key = key
-
-    def __lt__(self, other: "_Later") -> bool:
-        return self.key > other.key
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Later) and self.key == other.key
-
-    __hash__ = None  # type: ignore[assignment]
+                continue
+            taken: list[Unit] = []
+            for unit in sorted(offered[node.id], key=lambda u: -u.rank):
+                taken.append(unit)
+                if self.would_fit(job, node, taken):
+                    return node, self.spare(job, node, taken)
+            raise AssertionError("it fits when all have left")
+        return None
 
 
 def _avoid(jobs: Iterable[Job]) -> dict[str, int]:
@@ -561,36 +553,22 @@ def _avoid(jobs: Iterable[Job]) -> dict[str, int]:
     return ranks
 
 
-def model_round(
+def model_round(  # noqa: PLR0917  # as `run_round`
     jobs: Iterable[Job],
     nodes: Iterable[Node],
     queues: Mapping[str, Queue],
     pool: str,
     config: SchedulingConfig,
+    rules: Rules | None = None,
+    now: int = 0,
 ) -> ModelResult:
     """What a round over *jobs* and *nodes* must decide."""
-    return _Round(jobs, nodes, queues, pool, config).run()
-
-
-@dataclass
-class ModelShare:
-    """What a queue of a round held at first, and up to which share it loses nothing."""
-
-    held: list[int]
-    protected: float
-    cost: Callable[[Iterable[int]], float]
-
-
-def model_shares(
-    jobs: Iterable[Job],
-    nodes: Iterable[Node],
-    queues: Mapping[str, Queue],
-    pool: str,
-    config: SchedulingConfig,
-) -> dict[str, ModelShare]:
-    """The protected share of each queue that takes part in a round."""
-    asked = _Round(jobs, nodes, queues, pool, config)
-    return {
-        queue: ModelShare(list(asked.held[queue]), share + EPSILON, asked.cost)
-        for queue, share in asked.protected.items()
-    }
+    rules = rules or rules_of(config, pool, queues)
+    jobs, nodes = list(jobs), list(nodes)
+    result = PlainRound(jobs, nodes, queues, pool, config, rules, now).run()
+    if not result.rested:
+        passes = result.passes
+        again = replace(rules, free_only=True)
+        result = PlainRound(jobs, nodes, queues, pool, config, again, now).run()
+        result.rested, result.passes = False, passes
+    return result
