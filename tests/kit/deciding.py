@@ -3,14 +3,14 @@
 import os
 
 from kit.decided import Decided, plain
-from kit.round_model2 import model_round
+from kit.round_model import model_round
 from kit.round_rules import Buckets, rules_of
 from kit.rounds import POOL, World
 from pyresched.scheduling import RoundState, run_round
 
 __all__ = ["Decided", "Decider"]
 
-BY_MODEL = os.environ.get("PYRESCHED_ROUND", "model") == "model"
+BY_MODEL = os.environ.get("PYRESCHED_ROUND", "engine") == "model"
 
 
 class Decider:

@@ -66,6 +66,8 @@ class PlainRound(Rows):
             if why:
                 self.refused.update((job.id, why) for job in lane)
         result = ModelResult()
+        self.passes, self.reordered = 0, False
+        self.last_priority: dict[str, int] = {}  # by queue: of the last placed that may give way
         while True:
             result.passes += 1
             if not self.one_pass():
@@ -113,44 +115,49 @@ class PlainRound(Rows):
                 and self.cost(self.held[unit.queue]) > self.protected[unit.queue] + EPSILON
             )
         self.line()
+        if self.passes == 0:
+            self.began_with_units = any(unit.rank >= 0 for unit in self.units)
+        self.passes += 1
         for unit in self.units:
             if unit.waiting:
                 self.alloc[unit.queue] = minus(self.alloc[unit.queue], self.amounts(unit.jobs))
         self.failed: dict[tuple[Any, ...], str] = {}
         self.over_for: dict[str, str] = {}  # by queue, "" all: why nothing new is tried any more
         self.placed_now: set[str] = set()
-        self.took, self.changed = False, False
-        rest: dict[str, list[Any]] = {}
-        for q in self.part:
-            everyone = [(self.unit_turn(u), u) for u in self.units if u.waiting and u.queue == q]
-            everyone += [((-c.class_.priority, 1, c.key), c) for c in self.candidates(q)]
-            rest[q] = [each for _, each in sorted(everyone, key=lambda e: e[0])]
+        self.took = self.changed = self.went_away = self.went_home = False
+        waits = {
+            q: sorted((u for u in self.units if u.waiting and u.queue == q), key=self.unit_turn)
+            for q in self.part
+        }
+        queued = {q: self.candidates(q) for q in self.part}
+        self.pulled: dict[str, Candidate] = {}
         while True:
-            heads = {}
-            for q, each in rest.items():
-                while each and self.passed_over(each[0]):
-                    each.pop(0)
-                if each:
-                    heads[q] = each[0]
+            heads = {q: head for q in self.part if (head := self.head(waits[q], queued[q], q))}
             if not heads:
                 break
             q = min(heads, key=lambda q: self.order(q, heads[q]))
-            self.serve(rest[q].pop(0))
-        moved = self.go_home()
-        return self.took or moved or (self.changed and self.stirred())
+            self.serve(heads[q], waits[q])
+        self.went_home |= self.go_home()
+        return self.took or self.went_home or (self.changed and self.stirred())
 
     def stirred(self) -> bool:
         """Whether what was placed may let somebody take room who found none in this pass.
 
-        By fair share, if a queue is above its share now; by urgency, if something was placed
-        less urgently than its class is: in its own pass it gives way to nobody.
+        By urgency, if something was placed away: in its own pass it gives way to nobody. By fair
+        share, if a queue is above its share now and has runs that come back in another order
+        than they were placed in: not those that this round placed one after the other.
         """
         if not self.failed:
             return False
-        if any(self.at[j].priority < self.priority(self.by_id[j]) for j in self.placed_now):
+        if self.went_away:
             return True
-        above = {q for q in self.part if self.cost(self.holds(q)) > self.protected[q] + EPSILON}
-        return any(unit.may_go and unit.queue in above for unit in self.running_units())
+        if not self.began_with_units and not self.reordered:
+            return False
+        return any(
+            self.cost(self.holds(unit.queue)) > self.protected[unit.queue] + EPSILON
+            for unit in self.running_units()
+            if unit.may_go and unit.queue in self.part
+        )
 
     def running_units(self) -> list[Unit]:
         units = []
@@ -214,10 +221,28 @@ class PlainRound(Rows):
             key = (0, current, -size)
         return (-self.priority(head.jobs[0]), key, isinstance(head, Candidate), queue)
 
-    def passed_over(self, head: Any) -> bool:
-        if isinstance(head, Unit):
-            return head.gone
-        why = self.failed.get(head.signature)
+    def head(self, waits: list[Unit], queued: list[Candidate], queue: str) -> Any:
+        """Who is next of a queue; whom it passes over on the way is refused."""
+        while waits and waits[0].gone:
+            waits.pop(0)
+        while queue not in self.pulled and queued:
+            for new in [each for each in queued if not self.has_home(each)]:
+                is_placed = new.jobs[0].id in self.at  # before, in this round
+                if not is_placed and not self.passed_over(new):
+                    break
+                queued.remove(new)
+            head = queued.pop(0) if queued else None
+            if head is not None and not (self.has_home(head) and self.passed_over(head)):
+                self.pulled[queue] = head
+        other = self.pulled.get(queue)
+        if not waits or other is None:
+            return waits[0] if waits else other
+        before = self.priority(waits[0].jobs[0]) >= other.class_.priority
+        return waits[0] if before else other
+
+    def passed_over(self, head: Candidate) -> bool:
+        """Whether it finds no room, or may not look for it."""
+        why = self.remembered(head)
         if why is not None and self.has_home(head) and self.home_is_free(head.jobs):
             return False
         if why is None and not self.has_home(head):
@@ -226,21 +251,34 @@ class PlainRound(Rows):
             self.refuse(head, why)
         return why is not None
 
+    def remembered(self, head: Candidate) -> str | None:
+        """Why it finds no room, if the like of it has been tried in this pass."""
+        alone = (head.signature[0][:1], None)
+        alike = len(set(head.signature[0])) == 1 and not head.signature[1]
+        return self.failed.get(head.signature) or (self.failed.get(alone) if alike else None)
+
     def refuse(self, head: Candidate, why: str) -> None:
         self.refused.update((job.id, why) for job in head.jobs)
 
     def has_home(self, head: Candidate) -> bool:
         return all(job.id in self.home for job in head.jobs)
 
-    def serve(self, head: Any) -> None:
+    def serve(self, head: Any, waits: list[Unit]) -> None:
+        """The turn of *head*."""
         if isinstance(head, Unit):
+            waits.pop(0)
             self.alloc[head.queue] = add(self.alloc[head.queue], self.amounts(head.jobs))
             head.waiting = False
             return
+        del self.pulled[head.queue]
         if self.has_home(head) and self.back_home(head.jobs):
             self.settle(head.jobs)
+            self.went_home = True
             return
-        why = self.failed.get(head.signature, "")
+        why = self.remembered(head) or ""
+        if not why and not self.has_home(head) and (self.over_for.keys() & {"", head.queue}):
+            self.refuse(head, self.over_for.get("") or self.over_for[head.queue])
+            return
         if not why and not self.has_home(head):
             limit, ends = self.limited(head)
             if limit:
@@ -334,7 +372,7 @@ class PlainRound(Rows):
                 if count > most:
                     reason, most = why, count
                 continue
-            cost = (sum(COST[how] for _, _, _, how, _ in trial), sum(len(t[4]) for t in trial))
+            cost = (sum(COST[each[3]] for each in trial), sum(len(each[4]) for each in trial))
             if best is None or cost < best[0]:
                 best = (cost, i)
             self.take_back(trial)
@@ -344,15 +382,21 @@ class PlainRound(Rows):
             return reason
         trial = self.attempt(head, avoid, sets[best[1]])
         assert isinstance(trial, list)
-        self.took |= any(victims for *_, victims in trial)
+        self.took |= any(each[4] for each in trial)
+        self.went_away |= any(each[5] for each in trial)
+        if head.class_.preemptible:
+            for job, *_ in trial:
+                last = self.last_priority.get(job.queue, job.priority)
+                self.reordered |= last != job.priority
+                self.last_priority[job.queue] = job.priority
         self.settle(head.jobs)
         return ""
 
     def attempt(
         self, head: Candidate, avoid: Mapping[str, int], nodes: list[Node]
-    ) -> list[tuple[Job, str, int, str, list[Unit]]] | tuple[int, str]:
+    ) -> list[tuple[Job, str, int, str, list[Unit], bool]] | tuple[int, str]:
         """Bind every member, with victims; or leave all as it was and say how far it came."""
-        done: list[tuple[Job, str, int, str, list[Unit]]] = []
+        done: list[tuple[Job, str, int, str, list[Unit], bool]] = []
         self.undo: list[tuple[Unit, dict[str, Held], str, dict[str, tuple[str, str]]]] = []
         self.mates = {job.id for job in head.jobs}
         for job in head.jobs:
@@ -371,7 +415,7 @@ class PlainRound(Rows):
             home = self.home.get(job.id)
             # Who finds itself where it was has not been touched.
             self.bind(job, home if home is not None and home.node_id == node.id else held)
-            done.append((job, node.id, priority, how, victims))
+            done.append((job, node.id, priority, how, victims, is_away))
         return done
 
     def take_back(self, done: list[Any]) -> None:
@@ -567,8 +611,7 @@ def model_round(  # noqa: PLR0917  # as `run_round`
     jobs, nodes = list(jobs), list(nodes)
     result = PlainRound(jobs, nodes, queues, pool, config, rules, now).run()
     if not result.rested:
-        passes = result.passes
         again = replace(rules, free_only=True)
         result = PlainRound(jobs, nodes, queues, pool, config, again, now).run()
-        result.rested, result.passes = False, passes
+        result.rested, result.passes = False, 1
     return result

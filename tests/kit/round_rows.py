@@ -1,7 +1,7 @@
 """What the plain model of a round reads: who runs where, who waits, what each queue is due.
 
 Every look-up is a scan over whole lists, written from docs/round.md and sharing no code with
-`pyresched.scheduling`, the job db or the node db. Who goes where is `kit.round_model2`.
+`pyresched.scheduling`, the job db or the node db. Who goes where is `kit.round_model`.
 """
 
 import math
@@ -388,8 +388,6 @@ class Rows:
             if not self.is_valid(job):
                 self.refused[job.id] = "invalid_request" if job in seen else "past_lookback"
         for jobs in self.groups(job for job in lane if self.is_valid(job)):
-            if jobs[0].id in self.at:
-                continue
             class_ = self.classes.get(jobs[0].requirements.priority_class)
             mine = [j for j in jobs if j in seen]
             fault = self.gang_fault(jobs, mine) if jobs[0].gang is not None else ""

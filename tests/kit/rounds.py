@@ -1,34 +1,29 @@
 """A small world for tests of the round: nodes, jobs and queues that change from round to round.
 
-`World` holds plain rows and knows no stage; `breaches` says what a round did wrong in it.
+`World` holds plain rows and knows no stage; `kit.round_checks` says what a round did wrong in it.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from kit.jobs import leased
-from kit.round_model import model_shares
 from pyresched.config import SchedulingConfig
 from pyresched.jobdb import JobDb
 from pyresched.model import (
-    Intake,
     Job,
     JobState,
     Node,
     Outcome,
     PriorityClass,
     Queue,
-    Requirements,
     ResourceVector,
     RoundResult,
-    TaintEffect,
 )
 from pyresched.nodedb import NodeDb
 from pyresched.scheduling import RoundState, run_round
 
-__all__ = ["CONFIG", "Reader", "World", "breaches", "node"]
+__all__ = ["CONFIG", "Reader", "World", "node", "replace_node"]
 
 CONFIG = SchedulingConfig(
     priority_classes=(
@@ -237,179 +232,3 @@ def replace_node(row: Node, **fields: Any) -> Node:
     """The next version of a node's row."""
     kept = {name: getattr(row, name) for name in row.__struct_fields__}
     return Node(**{**kept, "version": row.version + 1, **fields})
-
-
-# --- what a round must keep ---------------------------------------------------------------------
-
-
-def breaches(world: World, result: RoundResult) -> list[str]:
-    """Each breach of INV-R1 to INV-R8 in *result*, a round over *world* as it is now."""
-    return [
-        *_room(world, result),
-        *_gangs(world, result),
-        *_all_answered(world, result),
-        *_who_gave_way(world, result),
-        *_protection(world, result),
-        *_needless(world, result),
-        *_progress(world, result),
-    ]
-
-
-def _amounts(requirements: Requirements) -> tuple[int, ...]:
-    return requirements.resources.to_tuple()
-
-
-def _after(world: World, result: RoundResult) -> dict[str, str]:
-    """The node of each job that has one once *result* is true."""
-    gone = {each.job_id for each in result.preempted}
-    at = {
-        job.id: str(job.node_id)
-        for job in world.jobs.values()
-        if job.active_run is not None and job.id not in gone
-    }
-    return at | {each.job_id: each.node_id for each in result.scheduled}
-
-
-def _free(world: World, at: dict[str, str], node_id: str) -> list[int]:
-    free = list(world.nodes[node_id].total)
-    for job_id, where in at.items():
-        if where == node_id:
-            for i, amount in enumerate(_amounts(world.jobs[job_id].requirements)):
-                free[i] -= amount
-    return free
-
-
-def _may_use(row: Node, requirements: Requirements) -> bool:
-    return (
-        row.intake is Intake.OPEN
-        and row.lost_at is None
-        and row.pool == POOL
-        and all(row.labels.get(key) == value for key, value in requirements.selector)
-        and all(
-            any(t.tolerates(taint) for t in requirements.tolerations)
-            for taint in row.taints
-            if taint.effect is not TaintEffect.PREFER_NO_SCHEDULE
-        )
-    )
-
-
-def _room(world: World, result: RoundResult) -> Iterator[str]:
-    at = _after(world, result)
-    for each in result.scheduled:
-        row = world.nodes[each.node_id]
-        if not _may_use(row, world.jobs[each.job_id].requirements):
-            yield f"INV-R1: {each.job_id} on {row.id}, which it may not use"
-        if min(_free(world, at, row.id)) < 0:
-            yield f"INV-R1: {row.id} is above its total"
-
-
-def _gangs(world: World, result: RoundResult) -> Iterator[str]:
-    for what, ids in (
-        ("placed", {each.job_id for each in result.scheduled}),
-        ("preempted", {each.job_id for each in result.preempted}),
-    ):
-        for job_id in sorted(ids):
-            mates = {m.id for m in world.mates(job_id) if not m.state.terminal}
-            if not mates <= ids:
-                yield f"INV-R2: {job_id} was {what} without {sorted(mates - ids)}"
-
-
-def _all_answered(world: World, result: RoundResult) -> Iterator[str]:
-    scheduled = [each.job_id for each in result.scheduled]
-    preempted = [each.job_id for each in result.preempted]
-    queued = [
-        job.id for job in world.jobs.values() if job.state is JobState.QUEUED and POOL in job.pools
-    ]
-    answers = Counter([*scheduled, *result.refused])
-    for job_id in sorted({*queued, *answers}):
-        if answers[job_id] != 1 or job_id not in queued:
-            yield f"INV-R3: {job_id} is answered {answers[job_id]} times"
-    if len(result.refused) != len(list(result.refused)):
-        yield "INV-R3: refusals are miscounted"
-    twice = [job_id for job_id, count in Counter([*scheduled, *preempted]).items() if count > 1]
-    if twice:
-        yield f"INV-R3: {twice} are scheduled or preempted twice"
-
-
-def _who_gave_way(world: World, result: RoundResult) -> Iterator[str]:
-    placed = {each.job_id: each for each in result.scheduled}
-    for each in result.preempted:
-        job = world.jobs[each.job_id]
-        run = job.active_run
-        if run is None or (run.id, run.node_id) != (each.run_id, each.node_id):
-            yield f"INV-R4: {each.job_id} has no such run"
-            continue
-        if not world.config.priority_class(job.requirements.priority_class).preemptible:
-            yield f"INV-R4: {each.job_id} is not preemptible"
-        winner = placed.get(each.for_job_id)
-        if winner is None:
-            yield f"INV-R6: {each.job_id} gave way to {each.for_job_id}, which was not placed"
-        elif run.priority > winner.priority:
-            yield f"INV-R4: {each.job_id} is more urgent than {each.for_job_id}"
-        elif world.config.priority_class(
-            world.jobs[winner.job_id].requirements.priority_class
-        ).preemptible:
-            yield f"INV-R4: {each.job_id} gave way to {each.for_job_id}, which is preemptible"
-
-
-def _units(world: World, result: RoundResult) -> list[list[Job]]:
-    """The preempted jobs by what went whole, in the order of the decisions."""
-    units: dict[tuple[str, str], list[Job]] = {}
-    for each in result.preempted:
-        job = world.jobs[each.job_id]
-        key = (job.queue, f"gang {job.gang.id}" if job.gang else job.id)
-        units.setdefault(key, []).append(job)
-    return list(units.values())
-
-
-def _protection(world: World, result: RoundResult) -> Iterator[str]:
-    figures = model_shares(
-        world.jobs.values(), world.nodes.values(), world.queues, POOL, world.config
-    )
-    held = {queue: list(each.held) for queue, each in figures.items()}
-    for unit in _units(world, result):
-        queue = unit[0].queue
-        share = figures[queue].cost(held[queue])
-        if share <= figures[queue].protected:
-            yield (
-                f"INV-R5: {queue} lost {[job.id for job in unit]} at a share of {share}; "
-                f"{figures[queue].protected} are protected"
-            )
-        for job in unit:
-            for i, amount in enumerate(_amounts(job.requirements)):
-                held[queue][i] -= amount
-
-
-def _needless(world: World, result: RoundResult) -> Iterator[str]:
-    at = _after(world, result)
-    for unit in _units(world, result):
-        back = at | {job.id: str(job.node_id) for job in unit}
-        if all(min(_free(world, back, str(job.node_id))) >= 0 for job in unit):
-            yield f"INV-R6: {[job.id for job in unit]} could have stayed"
-
-
-def _progress(world: World, result: RoundResult) -> Iterator[str]:
-    at = _after(world, result)
-    before = {j.id: str(j.node_id) for j in world.jobs.values() if j.active_run is not None}
-    # What held too much when the round began takes nothing in it, whoever leaves.
-    over = {id for id in world.nodes if min(_free(world, before, id)) < 0}
-    free = {
-        row.id: _free(world, at, row.id)
-        for row in world.nodes.values()
-        if row.pool == POOL and row.lost_at is None and row.id not in over
-    }
-    for job_id, reason in result.refused.items():
-        job = world.jobs[job_id]
-        if job.gang is not None or reason.code.value not in (
-            "insufficient_resources",
-            "exceeds_every_node",
-            "no_matching_node",
-            "nodes_closed",
-        ):
-            continue
-        for node_id, amounts in free.items():
-            wanted = _amounts(job.requirements)
-            if _may_use(world.nodes[node_id], job.requirements) and all(
-                want <= have for want, have in zip(wanted, amounts, strict=True)
-            ):
-                yield f"INV-R8: {job_id} waits ({reason.sentence()}) and fits on {node_id}"

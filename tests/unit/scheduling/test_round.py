@@ -12,7 +12,8 @@ import pytest
 from msgspec import structs
 
 from kit.jobs import gang, job, jobs, leased, requeued, requirements
-from kit.rounds import CONFIG, POOL, World, breaches, node
+from kit.round_checks import breaches
+from kit.rounds import CONFIG, POOL, World, node
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.errors import ConfigError
 from pyresched.jobdb import JobDb
