@@ -8,6 +8,10 @@ from pyresched._core.resources cimport ResourceVector
 from pyresched._core.values cimport Requirements
 
 
+cdef enum:  # of `NodeLedger.over`, where 0 is a node that holds no more than it has
+    WAS_OPEN = 1
+    WAS_CLOSED = 2
+
 # Which nodes a shape may use, best tier first.
 cdef struct Mask:
     const uint8_t *tiers  # by node: 0 never, 1 best; NULL: nobody asked yet

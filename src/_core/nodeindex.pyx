@@ -44,10 +44,6 @@ from pyresched.errors import IllegalBinding, InputError, UnknownNode
 EVICTED = INT64_MIN
 CROSS_POOL = INT64_MIN + 1
 
-cdef enum:  # of `over`
-    WAS_OPEN = 1
-    WAS_CLOSED = 2
-
 cdef enum:
     # Requirements that nothing bound has any more go when there are this many, and more than
     # twice the jobs.

@@ -2,6 +2,7 @@
 # The inner loop of a round.
 from libc.stdint cimport int32_t
 
+from pyresched._core.roundjobs cimport Team
 from pyresched._core.roundseats cimport RoundSeats
 
 
@@ -21,6 +22,7 @@ cdef class RoundWalk(RoundSeats):
     cdef int32_t next_queued(self, Py_ssize_t number) except -2 nogil
     cdef int refresh(self) except -1 nogil
     cdef bint is_remembered(self, int32_t at) noexcept nogil
+    cdef int32_t hopeless_member(self, const Team *team) noexcept nogil
     cdef int attempt(self, Py_ssize_t number) except -1 nogil
     cdef int attempt_lone(self, int32_t at) except -1 nogil
     cdef int send_home(self) except -1

@@ -319,6 +319,7 @@ cdef class RoundWalk(RoundSeats):
         cdef Entry *entry
         cdef const Shape *shape
         cdef const Team *team
+        cdef int32_t worst
         while lane.cursor < end:
             at = lane.cursor
             entry = &self.entries[at]
@@ -328,10 +329,13 @@ cdef class RoundWalk(RoundSeats):
             shape = &self.shapes[entry.shape]
             if entry.team == NOWHERE:
                 if not (self.ended or lane.ended or shape.barred
-                        or shape.failed_in == self.passes):
+                        or shape.failed_in == self.passes or self.is_hopeless(entry.shape)):
                     break
                 if shape.barred:
                     entry.verdict = shape.reason
+                elif self.is_hopeless(entry.shape):
+                    # It takes no turn, so that it holds up nobody behind it.
+                    entry.verdict = NO_ROOM
                 elif shape.failed_in == self.passes:
                     entry.verdict = NO_ROOM
                     self.lacked_room = True
@@ -340,7 +344,12 @@ cdef class RoundWalk(RoundSeats):
             else:
                 team = &self.teams[entry.team]
                 if at == team.last and team.fault == NOWHERE:
-                    if self.failed_in[team.signature] == self.passes:
+                    worst = self.hopeless_member(team)
+                    if worst != NOWHERE:
+                        if self.shapes[worst].reason == NO_VERDICT:
+                            self.shapes[worst].reason = self.why_not(worst, NULL, 0)
+                        self.refuse(at, self.shapes[worst].reason)
+                    elif self.failed_in[team.signature] == self.passes:
                         self.refuse(at, self.fail_reason[team.signature])
                         self.lacked_room = True
                     elif (team.shape != NOWHERE and team.label == NOWHERE
@@ -380,6 +389,16 @@ cdef class RoundWalk(RoundSeats):
             return True
         # Where not one finds room, several do not.
         return alone and team.shape != NOWHERE and team.label == NOWHERE
+
+    cdef int32_t hopeless_member(self, const Team *team) noexcept nogil:
+        """The shape of a member that no node could ever hold, or NOWHERE."""
+        cdef Py_ssize_t k
+        cdef int32_t shape
+        for k in range(team.first, team.first + team.count):
+            shape = self.entries[self.members[k]].shape
+            if self.is_hopeless(shape):
+                return shape
+        return NOWHERE
 
     cdef int attempt(self, Py_ssize_t number) except -1 nogil:
         """The turn of the unit at the head of lane *number*."""

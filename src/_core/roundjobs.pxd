@@ -139,6 +139,12 @@ cdef struct Variant:
     int32_t shape
     int32_t after         # NOWHERE: the last
 
+# Of `Shape.hope`.
+cdef enum:
+    UNKNOWN
+    HOPEFUL
+    HOPELESS
+
 # What is known of a shape of the node table.
 cdef struct Shape:
     int64_t priority
@@ -150,7 +156,7 @@ cdef struct Shape:
     uint8_t known
     uint8_t barred           # never tried: no such class
     uint8_t preemptible
-    uint8_t floats           # asks for what no node has
+    uint8_t hope             # whether any node could ever hold it
 
 cdef struct SeenKind:
     const void *kind

@@ -2,6 +2,8 @@
 # Who gives way first: the line of the runs of a round, and the fewest of them that make room.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
+from pyresched._core.records cimport Record
+from pyresched._core.roundjobs cimport Entry
 from pyresched._core.roundturns cimport RoundTurns
 
 # Why a run gave way, as `CAUSES` names it; in this order.
@@ -10,6 +12,13 @@ cdef enum Cause:
     BY_URGENCY
     WITH_GANG
     AS_GUEST
+
+# What sorts the units of a lane as they come back.
+cdef struct UnitKey:
+    int64_t priority
+    int64_t leased_at
+    const Record *record
+    int32_t unit
 
 # A unit that a walk of the line passed, and the one before it on the same node.
 cdef struct Link:
@@ -65,6 +74,9 @@ cdef class RoundLine(RoundTurns):
     cdef int settle_bindings(self) except -1 nogil
     cdef bint whole_unit(self, int32_t at) noexcept nogil
     cdef Py_ssize_t collect(self) except -1
+    cdef int32_t group_of(self, const Entry *entry) noexcept nogil
+    cdef Py_ssize_t count_units(self, int32_t *ends) noexcept nogil
+    cdef void sort_units(self, UnitKey *keys, int32_t *ends) noexcept nogil
     cdef int rank_units(self, Py_ssize_t count) except -1 nogil
     cdef int32_t may_give_way(self, int32_t at) noexcept nogil
     cdef int64_t unit_priority(self, int32_t unit) noexcept nogil

@@ -29,20 +29,9 @@ CAUSES = ("fair_share", "urgency", "gang", "guest")
 cdef double EPSILON = 1e-9
 
 
-# What sorts units: by lane, then as they come back.
-cdef struct UnitKey:
-    int64_t priority
-    int64_t leased_at
-    const Record *record
-    int32_t lane
-    int32_t unit
-
-
 cdef int by_return(const void *a, const void *b) noexcept nogil:
     cdef const UnitKey *one = <const UnitKey *> a
     cdef const UnitKey *other = <const UnitKey *> b
-    if one.lane != other.lane:
-        return -1 if one.lane < other.lane else 1
     if one.priority != other.priority:
         return -1 if one.priority > other.priority else 1
     if one.leased_at != other.leased_at:
@@ -202,65 +191,97 @@ cdef class RoundLine(RoundTurns):
 
     cdef Py_ssize_t collect(self) except -1:
         """The units into `waiting`, by lane and in the order in which they come back."""
-        cdef Py_ssize_t count = 0, i, k
-        cdef int32_t unit
-        cdef UnitKey *keys
-        cdef Entry *entry
-        cdef Team *team
-        with nogil:
-            for i in range(self.entry_count):
-                count += self.may_give_way(<int32_t> i) != NOWHERE
-        if count == 0:
-            return 0
-        if count > self.unit_space:
-            free(self.waiting)
-            free(self.line)
-            self.unit_space = 0
-            self.waiting = <int32_t *> malloc(count * sizeof(int32_t))
-            self.line = <int32_t *> malloc(count * sizeof(int32_t))
-            if self.waiting == NULL or self.line == NULL:
-                raise MemoryError
-            self.unit_space = <int32_t> count
-        keys = <UnitKey *> malloc(count * sizeof(UnitKey))
-        if keys == NULL:
+        cdef Py_ssize_t count, lanes = self.lane_count + 1
+        cdef UnitKey *keys = NULL
+        cdef int32_t *ends = <int32_t *> calloc(lanes + 1, sizeof(int32_t))
+        if ends == NULL:
             raise MemoryError
-        with nogil:
-            count = 0
-            for i in range(self.entry_count):
-                unit = self.may_give_way(<int32_t> i)
-                if unit == NOWHERE:
-                    continue
-                entry = &self.entries[unit]
-                keys[count].unit = unit
-                keys[count].record = entry.record
-                keys[count].leased_at = entry.leased_at
-                keys[count].lane = entry.lane
-                keys[count].priority = self.shapes[entry.shape].priority
-                self.lowest = min(
-                    self.lowest,
-                    INT64_MIN if entry.standing == GUEST else entry.priority)
-                if entry.lane == NOWHERE or not self.lanes[entry.lane].takes_part:
-                    # They come back after all others, whatever their class.
-                    keys[count].lane = <int32_t> self.lane_count
-                    keys[count].priority = 0
-                elif self.lanes[entry.lane].above:
-                    self.waiting_count += 1
-                    if entry.team == NOWHERE:
-                        entry.standing = WAITS
-                    else:
-                        team = &self.teams[entry.team]
-                        for k in range(team.first, team.first + team.count):
-                            self.entries[self.members[k]].standing = WAITS
-                count += 1
-            qsort(keys, count, sizeof(UnitKey), by_return)
-            for i in range(count):
-                self.waiting[i] = keys[i].unit
-                if keys[i].lane < self.lane_count:
-                    if self.lanes[keys[i].lane].wait_end == 0:
-                        self.lanes[keys[i].lane].wait_at = <int32_t> i
-                    self.lanes[keys[i].lane].wait_end = <int32_t> i + 1
-        free(keys)
+        try:
+            with nogil:
+                count = self.count_units(ends)
+            if count == 0:
+                return 0
+            if count > self.unit_space:
+                free(self.waiting)
+                free(self.line)
+                self.waiting = self.line = NULL
+                self.unit_space = 0
+                self.waiting = <int32_t *> malloc(count * sizeof(int32_t))
+                self.line = <int32_t *> malloc(count * sizeof(int32_t))
+                if self.waiting == NULL or self.line == NULL:
+                    raise MemoryError
+                self.unit_space = <int32_t> count
+            keys = <UnitKey *> malloc(count * sizeof(UnitKey))
+            if keys == NULL:
+                raise MemoryError
+            with nogil:
+                self.sort_units(keys, ends)
+        finally:
+            free(ends)
+            free(keys)
         return count
+
+    cdef int32_t group_of(self, const Entry *entry) noexcept nogil:
+        """Its lane; those of no lane that takes part come back after all others."""
+        if entry.lane == NOWHERE or not self.lanes[entry.lane].takes_part:
+            return <int32_t> self.lane_count
+        return entry.lane
+
+    cdef Py_ssize_t count_units(self, int32_t *ends) noexcept nogil:
+        """How many there are; *ends* gets where the units of each group begin, one late."""
+        cdef Py_ssize_t i, count = 0
+        for i in range(self.entry_count):
+            if self.may_give_way(<int32_t> i) != NOWHERE:
+                ends[self.group_of(&self.entries[i]) + 1] += 1
+                count += 1
+        for i in range(self.lane_count + 1):
+            ends[i + 1] += ends[i]
+        return count
+
+    cdef void sort_units(self, UnitKey *keys, int32_t *ends) noexcept nogil:
+        """Fill `waiting`, and say which of the units have to come back."""
+        cdef Py_ssize_t i, k, first = 0
+        cdef Entry *entry
+        cdef const Team *team
+        cdef UnitKey *key
+        cdef int32_t group
+        for i in range(self.entry_count):
+            if self.may_give_way(<int32_t> i) == NOWHERE:
+                continue
+            entry = &self.entries[i]
+            group = self.group_of(entry)
+            key = &keys[ends[group]]
+            ends[group] += 1  # in the end that is where they end
+            key.unit = <int32_t> i
+            key.record = entry.record
+            key.leased_at = entry.leased_at
+            key.priority = 0
+            self.lowest = min(
+                self.lowest, INT64_MIN if entry.standing == GUEST else entry.priority)
+            if group == self.lane_count:
+                continue
+            key.priority = self.shapes[entry.shape].priority
+            if not self.lanes[group].above:
+                continue
+            self.waiting_count += 1
+            if entry.team == NOWHERE:
+                entry.standing = WAITS
+                continue
+            team = &self.teams[entry.team]
+            for k in range(team.first, team.first + team.count):
+                self.entries[self.members[k]].standing = WAITS
+        for i in range(self.lane_count + 1):
+            # They come by submit time and id: mostly that is the order already.
+            for k in range(first + 1, ends[i]):
+                if by_return(&keys[k - 1], &keys[k]) > 0:
+                    qsort(keys + first, ends[i] - first, sizeof(UnitKey), by_return)
+                    break
+            for k in range(first, ends[i]):
+                self.waiting[k] = keys[k].unit
+            if i < self.lane_count:
+                self.lanes[i].wait_at = <int32_t> first
+                self.lanes[i].wait_end = ends[i]
+            first = ends[i]
 
     cdef int rank_units(self, Py_ssize_t count) except -1 nogil:
         """The order in which the units would come back, and what counts for a turn from now on."""

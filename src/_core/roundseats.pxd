@@ -81,6 +81,9 @@ cdef class RoundSeats(RoundLimits):
     cdef bint seat_best(self, const Team *team) except -1 nogil
     cdef bint return_home(self, int32_t at, bint asked=*) except -1 nogil
     cdef int load_avoid(self, int32_t at) except -1 nogil
+    cdef int ask_avoid(self, Py_ssize_t first, Py_ssize_t end, int32_t at) except -1
+    cdef bint is_hopeless(self, int32_t index) noexcept nogil
+    cdef bint could_hold(self, int32_t index) noexcept nogil
     cdef int32_t why_not(self, int32_t shape, const int32_t *only, Py_ssize_t given) except -1 nogil
     cdef int nearest(self, int32_t shape, int row, bint open_only, const int32_t *only,
                      Py_ssize_t given, int32_t *resource, int64_t *had) except -2 nogil

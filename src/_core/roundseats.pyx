@@ -10,11 +10,13 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
+from pyresched._core.nodeindex cimport WAS_OPEN
 from pyresched._core.nodeledger cimport NOWHERE
 from pyresched._core.records cimport RunPart, active_run
 from pyresched._core.roundjobs cimport (
-    EXCEEDS_EVERY_NODE, GANG_DOES_NOT_FIT, GUEST, INSUFFICIENT_RESOURCES, NODES_CLOSED,
-    NO_MATCHING_NODE, NO_VERDICT, PLACED_NOW, TOO_CROWDED, Entry, Lane, Team,
+    EXCEEDS_EVERY_NODE, GANG_DOES_NOT_FIT, GUEST, HOPEFUL, HOPELESS, INSUFFICIENT_RESOURCES,
+    NODES_CLOSED, NO_MATCHING_NODE, NO_VERDICT, PLACED_NOW, TOO_CROWDED, UNKNOWN, Entry, Lane,
+    Shape, Team,
 )
 from pyresched._core.roundline cimport BY_SHARE, BY_URGENCY
 from pyresched._core.roundlimits cimport RoundLimits
@@ -420,9 +422,8 @@ cdef class RoundSeats(RoundLimits):
         """Read the nodes that the unit of entry *at* would rather not use."""
         cdef const Entry *entry = &self.entries[at]
         cdef const Entry *member
-        cdef Py_ssize_t k, first = 0, end = 1, wanted
+        cdef Py_ssize_t k, first = 0, end = 1
         cdef bint has_past = False
-        cdef void *grown
         self.avoided = 0
         if entry.team != NOWHERE:
             first = self.teams[entry.team].first
@@ -430,33 +431,72 @@ cdef class RoundSeats(RoundLimits):
         for k in range(first, end):
             member = entry if entry.team == NOWHERE else &self.entries[self.members[k]]
             has_past = has_past or member.has_past
-        if not has_past:
-            return 0
-        with gil:
-            jobs = [
-                job_view((entry if entry.team == NOWHERE
-                          else &self.entries[self.members[k]]).record)
-                for k in range(first, end)
-            ]
-            pairs = self.avoid_of(jobs)
-            wanted = len(pairs)
-            if wanted > self.avoid_space:
-                grown = realloc(self.avoid, wanted * sizeof(int32_t))
-                if grown == NULL:
-                    raise MemoryError
-                self.avoid = <int32_t *> grown
-                grown = realloc(self.ranks, wanted)
-                if grown == NULL:
-                    raise MemoryError
-                self.ranks = <uint8_t *> grown
-                self.avoid_space = wanted
-            for node_id, rank in pairs:
-                node = self.table.node_by_id.get(node_id)
-                if node is not None:
-                    self.avoid[self.avoided] = node
-                    self.ranks[self.avoided] = rank
-                    self.avoided += 1
+        if has_past:
+            with gil:
+                self.ask_avoid(first, end, at)
         return 0
+
+    cdef int ask_avoid(self, Py_ssize_t first, Py_ssize_t end, int32_t at) except -1:
+        """The same for a unit that has a past: its members are *first* to *end*, or *at* alone."""
+        # Apart, since a function with objects of its own takes the GIL whether it needs it or not.
+        cdef Py_ssize_t k, wanted
+        cdef void *grown
+        cdef list jobs = []
+        for k in range(first, end):
+            jobs.append(job_view(self.entries[
+                at if self.entries[at].team == NOWHERE else self.members[k]].record))
+        pairs = self.avoid_of(jobs)
+        wanted = len(pairs)
+        if wanted > self.avoid_space:
+            grown = realloc(self.avoid, wanted * sizeof(int32_t))
+            if grown == NULL:
+                raise MemoryError
+            self.avoid = <int32_t *> grown
+            grown = realloc(self.ranks, wanted)
+            if grown == NULL:
+                raise MemoryError
+            self.ranks = <uint8_t *> grown
+            self.avoid_space = wanted
+        for node_id, rank in pairs:
+            node = self.table.node_by_id.get(node_id)
+            if node is not None:
+                self.avoid[self.avoided] = node
+                self.ranks[self.avoided] = rank
+                self.avoided += 1
+        return 0
+
+    cdef bint is_hopeless(self, int32_t index) noexcept nogil:
+        """Whether no open node that matches has as much as *index* asks for, at home or away."""
+        cdef Shape *shape = &self.shapes[index]
+        cdef int32_t variant = shape.variant
+        if shape.hope == UNKNOWN:
+            shape.hope = HOPELESS
+            if self.may_home and self.could_hold(index):
+                shape.hope = HOPEFUL
+            while shape.hope == HOPELESS and self.may_away and variant != NOWHERE:
+                if self.could_hold(self.variants[variant].shape):
+                    shape.hope = HOPEFUL
+                variant = self.variants[variant].after
+        return shape.hope == HOPELESS
+
+    cdef bint could_hold(self, int32_t index) noexcept nogil:
+        """Whether an open node that matches would do if it were empty."""
+        cdef const uint8_t *tiers = self.table.masks[index].tiers
+        cdef const int64_t *request = self.table.request_of(index)
+        cdef const int64_t *base
+        cdef Py_ssize_t node, r, columns = self.table.columns
+        for node in range(self.table.count):
+            # One that holds too much now may open once it does no more.
+            if not tiers[node] or not (
+                    self.table.open[node] or self.table.over[node] == WAS_OPEN):
+                continue
+            base = self.table.base + node * columns
+            for r in range(columns):
+                if request[r] > base[r]:
+                    break
+            else:
+                return True
+        return False
 
     cdef int32_t why_not(self, int32_t shape, const int32_t *only,
                          Py_ssize_t given) except -1 nogil:

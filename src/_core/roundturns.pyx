@@ -4,11 +4,36 @@
 Owns the order between queues and nothing else; relies on `RoundJobs` for what each has.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
-from pyresched._core.resources cimport saturating_add
 from pyresched._core.roundjobs cimport PENALTY, Entry, Lane, RoundJobs
+
+
+cdef double EPSILON = 1e-9
+
+
+cdef inline int64_t added(int64_t amount, int64_t more) noexcept nogil:
+    """The sum, of which *more* is not negative, or the largest number."""
+    return INT64_MAX if amount > INT64_MAX - more else amount + more
+
+
+cdef inline bint before(const Head *one, const Head *other, bint prefer_large) noexcept nogil:
+    """Whose turn it is. No two are equal: each is of a lane of its own."""
+    if one.priority != other.priority:
+        return one.priority > other.priority
+    if prefer_large and (one.within or other.within):
+        if one.within != other.within:
+            return one.within
+        if one.current != other.current:
+            return one.current < other.current
+        if one.size != other.size:
+            return one.size > other.size
+    elif one.proposed != other.proposed:
+        return one.proposed < other.proposed
+    if one.waits != other.waits:
+        return one.waits
+    return one.lane < other.lane
 
 
 cdef class RoundTurns(RoundJobs):
@@ -31,53 +56,41 @@ cdef class RoundTurns(RoundJobs):
         cdef const int64_t *request = self.amounts_of(entry)
         cdef const int64_t *has = self.vector(head.lane, against)
         cdef const int64_t *penalty = self.vector(head.lane, PENALTY)
-        cdef Py_ssize_t r
+        cdef int64_t *sums = self.turn_amounts
+        cdef Py_ssize_t r, width = self.width
         head.priority = self.shapes[entry.shape].priority
         head.waits = waits
-        for r in range(self.width):
-            self.turn_amounts[r] = saturating_add(has[r], penalty[r])
         if self.prefer_large:
-            head.current = self.fairness.cost(self.turn_amounts) / lane.weight
+            for r in range(width):
+                sums[r] = added(has[r], penalty[r])
+            head.current = self.fairness.cost(sums) / lane.weight
             head.size = self.fairness.cost(request) * lane.weight
-        for r in range(self.width):
-            self.turn_amounts[r] = saturating_add(self.turn_amounts[r], request[r])
-        head.proposed = self.fairness.cost(self.turn_amounts) / lane.weight
-        head.within = head.proposed <= lane.budget / lane.weight
+        for r in range(width):
+            sums[r] = added(added(has[r], penalty[r]), request[r])
+        head.proposed = self.fairness.cost(sums)
+        # A share is a sum of quotients: one that is met exactly may compute as passed.
+        head.within = head.proposed <= lane.budget + EPSILON
+        head.proposed /= lane.weight
         return 0
 
-    cdef bint before(self, const Head *one, const Head *other) noexcept nogil:
-        if one.priority != other.priority:
-            return one.priority > other.priority
-        if self.prefer_large:
-            if one.within != other.within:
-                return one.within
-            if one.within:
-                if one.current != other.current:
-                    return one.current < other.current
-                if one.size != other.size:
-                    return one.size > other.size
-            elif one.proposed != other.proposed:
-                return one.proposed < other.proposed
-        elif one.proposed != other.proposed:
-            return one.proposed < other.proposed
-        if one.waits != other.waits:
-            return one.waits
-        return one.lane < other.lane
-
     cdef void sift_down(self, Py_ssize_t at) noexcept nogil:
+        """Let the head at *at* sink to its place: mostly that is near the bottom, so it goes all
+        the way down and then up again, with one comparison a level."""
         cdef Head moved = self.heap[at]
-        cdef Py_ssize_t child
-        while True:
-            child = 2 * at + 1
-            if child >= self.heap_length:
-                break
-            if (child + 1 < self.heap_length
-                    and self.before(&self.heap[child + 1], &self.heap[child])):
+        cdef Py_ssize_t top = at, child = 2 * at + 1, parent
+        while child < self.heap_length:
+            if (child + 1 < self.heap_length and before(
+                    &self.heap[child + 1], &self.heap[child], self.prefer_large)):
                 child += 1
-            if not self.before(&self.heap[child], &moved):
-                break
             self.heap[at] = self.heap[child]
             at = child
+            child = 2 * at + 1
+        while at > top:
+            parent = (at - 1) // 2
+            if not before(&moved, &self.heap[parent], self.prefer_large):
+                break
+            self.heap[at] = self.heap[parent]
+            at = parent
         self.heap[at] = moved
 
     cdef void heapify(self) noexcept nogil:
