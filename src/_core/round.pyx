@@ -378,13 +378,15 @@ cdef class RoundWalk(RoundSeats):
         return lane.cursor - 1
 
     cdef bint is_remembered(self, int32_t at) noexcept nogil:
-        """Whether the like of the unit of entry *at* found no room in this pass."""
+        """Whether the like of the unit of entry *at* found no room in this pass, or never could."""
         cdef const Entry *entry = &self.entries[at]
         cdef const Team *team
         cdef bint alone = self.shapes[entry.shape].failed_in == self.passes
         if entry.team == NOWHERE:
-            return alone
+            return alone or self.is_hopeless(entry.shape)
         team = &self.teams[entry.team]
+        if self.hopeless_member(team) != NOWHERE:
+            return True
         if self.failed_in[team.signature] == self.passes:
             return True
         # Where not one finds room, several do not.

@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from pyresched._core.drf cimport DominantResourceFairness
 from pyresched._core.nodeindex cimport NodeTable
 from pyresched._core.records cimport Record
+from pyresched._core.resources cimport ResourceVector
 from pyresched._core.values cimport Requirements
 
 # Why a job got no node; `CODES` names these, in this order.
@@ -226,6 +227,7 @@ cdef class RoundJobs:
     cdef int add_run(self, const Record *record) except -1
     cdef int count_elsewhere(self, str queue, str gang_id) except -1
     cdef int prepare(self) except -1
+    cdef int must_fit(self, ResourceVector amounts) except -1
     cdef int count_asked(self, Py_ssize_t number, int32_t shape) except -1
 
     cdef inline int64_t *vector(self, Py_ssize_t lane, int which) noexcept nogil:

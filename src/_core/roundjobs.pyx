@@ -622,11 +622,19 @@ cdef class RoundJobs:
                   ResourceVector penalty=None):
         """Say up to which share *queue* loses nothing to fairness, and what it should get."""
         cdef Py_ssize_t lane = self.lane_of[queue], r
+        self.must_fit(penalty)
         self.lanes[lane].protected_share = protected_share
         self.lanes[lane].budget = budget
         if penalty is not None:
             for r in range(self.width):
                 self.vector(lane, PENALTY)[r] = penalty.amounts[r]
+
+
+    cdef int must_fit(self, ResourceVector amounts) except -1:
+        """Raise ValueError for amounts of other resources than the nodes have. None is fine."""
+        if amounts is not None and amounts.width != self.width:
+            raise ValueError(f"{amounts.width} amounts where there are {self.width} resources")
+        return 0
 
 
 cdef bint agree(Job one, Job other) except -1:

@@ -52,6 +52,10 @@ cdef class RoundLimits(RoundLine):
         that no node has; *floats* has a byte for each resource, which is 1 for those.
         """
         cdef Py_ssize_t r
+        self.must_fit(most)
+        self.must_fit(floating)
+        if floating is not None and (floats is None or len(floats) != self.width):
+            raise ValueError("floats has a byte for each resource")
         self.tokens, self.burst = tokens, burst
         self.preemption_tokens = preemption_tokens
         self.tries_left, self.queue_tries = tries, queue_tries
@@ -79,6 +83,8 @@ cdef class RoundLimits(RoundLine):
         """Limit what *queue* may get; *classes* holds what it may hold of each class at most."""
         cdef Py_ssize_t lane = self.lane_of[queue], i, r, cells
         cdef ResourceVector amounts
+        for limit in (classes or {}).values():
+            self.must_fit(limit)
         cells = max(self.lane_count * self.class_count * self.width, 1)
         if self.lane_tokens == NULL:
             self.lane_tokens = <double *> malloc(max(self.lane_count, 1) * sizeof(double))

@@ -15,7 +15,6 @@ from libc.string cimport memcpy, memset
 
 from pyresched._core.crowding cimport Crowding
 from pyresched._core.nodeledger cimport NOWHERE, Binding
-from pyresched._core.records cimport Record
 from pyresched._core.resources cimport saturating_add, saturating_sub
 from pyresched._core.roundjobs cimport (
     ALLOCATED, AT_FIRST, FULL, GUEST, LOST, PLACED_NOW, QUEUED_HERE, STAYS, WAITS, Entry, Lane,
