@@ -1,6 +1,6 @@
 # cython: language_level=3
 # Many queued jobs leased at once.
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from pyresched._core.batch cimport Batch, Coded, Numbers, Texts
 from pyresched._core.hamtbuild cimport Cell
@@ -26,7 +26,8 @@ cdef class Leases:
     cdef Leased *jobs          # by slot, ascending
     cdef uint32_t *slots       # the same slots
     cdef Key *runs             # of the new runs, by row
-    cdef Name *names           # of the same, each held
+    cdef Name *names           # of the same, each held; unused where they are `counted`
+    cdef Name first            # from which they are
     cdef uint32_t *run_slots   # by row
     cdef Cell *cells           # of the new runs; NULL before they are vetted
     cdef bint alike            # too many of their hashes are the same to build of `cells`
@@ -52,6 +53,8 @@ cdef class Leases:
     cdef int find_ids(self, Roots *roots, Texts ids) except -1
     cdef int vet(self, Roots *roots) except -1
     cdef int vet_runs(self, Roots *roots) except -1
+    cdef void name_of(self, uint32_t row, Name *name, uint8_t *kind) noexcept
+    cdef str run_id(self, uint32_t row)
     cdef int taken(self, Roots *roots, size_t row, uint32_t slot) except -1
     cdef int must_differ(self, Roots *roots) except -1
     cdef const Record *record(self, Roots *roots, uint32_t slot) noexcept

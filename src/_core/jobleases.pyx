@@ -152,11 +152,10 @@ cdef class Leases:
         if not (is_ascii(first) and length_of(first) == 26 and ulid(ascii_of(first), &hi, &lo)):
             raise InputError(
                 f"run_ids: {first!r} is no ULID to count from; give one, or an id a job")
+        self.first.hi = hi
+        self.first.lo = lo
         for i in range(self.count):
-            self.names[i].hi = hi
-            self.names[i].lo = lo
             key_of_form(&self.index.runs.column, KIND_ULID, hi, lo, &self.runs[i])
-            self.named += 1
             lo += 1
             if lo == 0:
                 hi += 1
@@ -284,11 +283,27 @@ cdef class Leases:
             self.must_differ(roots)
         return 0
 
+    cdef void name_of(self, uint32_t row, Name *name, uint8_t *kind) noexcept:
+        """The id of the run of *row*, no hold taken."""
+        if not self.counted:
+            name[0] = self.names[row]
+            kind[0] = self.runs[row].kind
+            return
+        name.lo = self.first.lo + row
+        name.hi = self.first.hi + (name.lo < row)
+        kind[0] = KIND_ULID
+
+    cdef str run_id(self, uint32_t row):
+        cdef Name name
+        cdef uint8_t kind = 0
+        self.name_of(row, &name, &kind)
+        return name_text(&name, kind)
+
     cdef int taken(self, Roots *roots, size_t row, uint32_t slot) except -1:
         """Raise for the run of *row*, whose id is at *slot* of the runs already."""
         cdef int64_t owner = entry_at(&self.index.runs.column, slot).value
         raise RunBelongsToOtherJob(
-            f"run {name_text(&self.names[row], self.runs[row].kind)!r} belongs to job "
+            f"run {self.run_id(<uint32_t> row)!r} belongs to job "
             f"{id_of(self.record(roots, <uint32_t> owner))!r}; a run's id is used once")
 
     cdef const Record *record(self, Roots *roots, uint32_t slot) noexcept:
@@ -301,7 +316,7 @@ cdef class Leases:
         cdef uint32_t row
         for i in range(self.count):
             row = self.jobs[i].row
-            run_id = name_text(&self.names[row], self.runs[row].kind)
+            run_id = self.run_id(row)
             job_id = id_of(self.record(roots, self.jobs[i].slot))
             taken = jobs.setdefault(run_id, job_id)
             if taken != job_id:
@@ -329,8 +344,8 @@ cdef class Leases:
             if i + AHEAD < self.count:
                 row = self.jobs[i + AHEAD].row
                 prefetch(self.record(roots, self.jobs[i + AHEAD].slot))
-                prefetch(&self.names[row])
                 if not self.counted:
+                    prefetch(&self.names[row])
                     prefetch(&self.runs[row].kind)
             row = self.jobs[i].row
             priority = self.priorities.at(row)
@@ -342,8 +357,7 @@ cdef class Leases:
             self.batch.records[i] = record
             self.batch.count += 1
             run = one_more_run(record)
-            run.id = self.names[row]
-            run.id_kind = KIND_ULID if self.counted else self.runs[row].kind
+            self.name_of(row, &run.id, &run.id_kind)
             name_hold(&run.id, run.id_kind)
             run.node_id = node
             run.pool = <PyObject *> self.pool
@@ -420,27 +434,27 @@ cdef class Leases:
 
     cdef int leave_lanes(self, Roots *roots, EditLog *log) except -1:
         cdef Trees *trees = &self.index.trees
+        cdef Load load = self.load
         cdef Item *items
-        cdef Item *leaving = self.load.by_lane()
         cdef Lane *lane
-        cdef Lot *lot
+        cdef const Lot *lot
         cdef size_t i, j
-        try:
-            for i in range(<size_t> len(self.load.lanes)):
-                queue, pool = self.load.lanes[i]
-                lot = self.load.lots + i
-                items = leaving + lot.next_ - lot.count
-                lane = own_lane(self.index, roots, log, <str> queue, pool, False)
-                if lane.tree.count <= lot.count * PART:
-                    items = self.load.ascending(trees, items, lot.count)
-                    tree_rebuild(trees, &lane.tree, log, items, lot.count, NULL, 0)
-                else:
-                    for j in range(lot.count):
-                        tree_remove(trees, &lane.tree, log, items + j, NULL)
-                if lane.tree.count == 0:
-                    lane_emptied(self.index, log, <str> queue, pool, lane)
-        finally:
-            free(leaving)
+        load.deal()
+        for i in range(<size_t> len(load.lanes)):
+            queue, pool = load.lanes[i]
+            lot = load.lots + i
+            if lot.count == 0:
+                continue
+            items = load.items_of(lot)
+            lane = own_lane(self.index, roots, log, <str> queue, pool, False)
+            if lane.tree.count <= lot.count * PART:
+                items = load.ascending(trees, items, lot.count)
+                tree_rebuild(trees, &lane.tree, log, items, lot.count, NULL, 0)
+            else:
+                for j in range(lot.count):
+                    tree_remove(trees, &lane.tree, log, items + j, NULL)
+            if lane.tree.count == 0:
+                lane_emptied(self.index, log, <str> queue, pool, lane)
         return 0
 
 

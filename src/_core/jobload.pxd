@@ -54,6 +54,8 @@ cdef class Load:
     cdef uint32_t *ways        # lots of kinds
     cdef size_t way_count
     cdef size_t way_room
+    cdef uint32_t *dealt       # numbers of queued items, lot by lot
+    cdef Item *lot_items       # room for the largest lot
     cdef Item *spare           # room for sorting
     cdef size_t spare_room
 
@@ -68,7 +70,8 @@ cdef class Load:
     cdef int add_way(self, str queue, object pool) except -1
     cdef uint32_t lot(self, str queue, object pool) except? 0xFFFFFFFF
     cdef Item *ascending(self, Trees *trees, Item *items, size_t count) except NULL
-    cdef Item *by_lane(self) except NULL
+    cdef int deal(self) except -1
+    cdef Item *items_of(self, const Lot *lot) noexcept
     cdef int fill(self, Trees *trees, Tree *tree, EditLog *log, Item *items, size_t count
                   ) except -1
     cdef int fill_lanes(self, Roots *roots, EditLog *log) except -1

@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memset
 
 from pyresched._core.batch cimport Batch
+from pyresched._core.bits cimport prefetch
 from pyresched._core.hamt cimport hamt_put
 from pyresched._core.hamtbuild cimport Cell, hamt_build, sorted_cells
 from pyresched._core.ids cimport Key, take_slot
@@ -26,6 +27,7 @@ from pyresched._core.versions cimport EditLog
 
 cdef enum:
     FEW = 32          # so many items are sorted by comparing them
+    AHEAD = 16        # items that are fetched ahead
     WAYS = 256        # of a pass over one byte of a word
 
 # Whose order `by_item` is; set while the GIL is held.
@@ -116,6 +118,8 @@ cdef class Load:
         free(self.kinds)
         free(self.ways)
         free(self.spare)
+        free(self.dealt)
+        free(self.lot_items)
 
     cdef int begin(self, JobIndex index, size_t expected) except -1:
         """For so many jobs, more or less."""
@@ -322,41 +326,47 @@ cdef class Load:
             tree_add(trees, tree, log, items + i)
         return 0
 
-    cdef Item *by_lane(self) except NULL:
-        """The items of queued jobs, lane by lane as they came, to be freed; `next_` of a lot is
-        where its items end."""
-        cdef Item *sorted_ = <Item *> malloc((self.queued.count + 1) * sizeof(Item))
+    cdef int deal(self) except -1:
+        """Bring the numbers of queued items together, lane by lane as they came."""
         cdef Lot *lot
-        cdef size_t i, first = 0
-        if sorted_ == NULL:
-            raise MemoryError
+        cdef size_t i, first = 0, most = 1
         for i in range(<size_t> len(self.lanes)):
             self.lots[i].next_ = first
             first += self.lots[i].count
+            most = max(most, self.lots[i].count)
+        self.dealt = <uint32_t *> malloc((first + 1) * sizeof(uint32_t))
+        self.lot_items = <Item *> malloc(most * sizeof(Item))
+        if self.dealt == NULL or self.lot_items == NULL:
+            raise MemoryError
         for i in range(self.queued.count):
             lot = &self.lots[self.lot_of[i]]
-            sorted_[lot.next_] = self.queued.items[i]
+            self.dealt[lot.next_] = <uint32_t> i
             lot.next_ += 1
-        return sorted_
+        return 0
+
+    cdef Item *items_of(self, const Lot *lot) noexcept:
+        """The items of a lot as they came: good until those of another are asked for."""
+        cdef const uint32_t *numbers = self.dealt + (lot.next_ - lot.count)
+        cdef size_t i
+        for i in range(lot.count):
+            if i + AHEAD < lot.count:
+                prefetch(self.queued.items + numbers[i + AHEAD])
+            self.lot_items[i] = self.queued.items[numbers[i]]
+        return self.lot_items
 
     cdef int fill_lanes(self, Roots *roots, EditLog *log) except -1:
         """Build each lane of its queued jobs."""
-        cdef Item *sorted_
         cdef Lane *lane
         cdef Lot *lot
         cdef size_t i
-        if self.queued.count == 0:
-            return 0
-        sorted_ = self.by_lane()
-        try:
-            for i in range(<size_t> len(self.lanes)):
-                queue, pool = self.lanes[i]
-                lot = self.lots + i
-                lane = own_lane(self.index, roots, log, <str> queue, pool, True)
-                self.fill(&self.index.trees, &lane.tree, log, sorted_ + lot.next_ - lot.count,
-                          lot.count)
-        finally:
-            free(sorted_)
+        self.deal()
+        for i in range(<size_t> len(self.lanes)):
+            lot = self.lots + i
+            if lot.count == 0:
+                continue
+            queue, pool = self.lanes[i]
+            lane = own_lane(self.index, roots, log, <str> queue, pool, True)
+            self.fill(&self.index.trees, &lane.tree, log, self.items_of(lot), lot.count)
         return 0
 
 

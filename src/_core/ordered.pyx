@@ -510,34 +510,39 @@ cdef int tree_rebuild(Trees *trees, Tree *tree, EditLog *log, const Item *gone, 
     cdef Item *items
     cdef Item item
     cdef void *old = tree.root
+    if old == NULL:
+        assert gone_count == 0, "what goes is there"
+        return tree_build(trees, tree, log, new_, new_count)
+    if gone_count == tree.count and new_count == 0:
+        make_room(log, <uint32_t> nodes_below(old))
+        drop_below(trees, log, old)
+        tree[0] = built
+        return 0
     items = NULL if allocation_fails() else <Item *> malloc(
         (tree.count + new_count - gone_count + 1) * sizeof(Item))
     if items == NULL:
         return out_of_memory()
-    if old != NULL:
-        cursor_first(&cursor, trees, tree)
-        while cursor_next(&cursor, &item):
-            if out < gone_count and order(&trees.form, gone + out, &item) == 0:
-                out += 1
-                continue
-            while into < new_count and order(&trees.form, new_ + into, &item) < 0:
-                items[left] = new_[into]
-                left += 1
-                into += 1
-            items[left] = item
+    cursor_first(&cursor, trees, tree)
+    while cursor_next(&cursor, &item):
+        if out < gone_count and order(&trees.form, gone + out, &item) == 0:
+            out += 1
+            continue
+        while into < new_count and order(&trees.form, new_ + into, &item) < 0:
+            items[left] = new_[into]
             left += 1
+            into += 1
+        items[left] = item
+        left += 1
     if into < new_count:
         memcpy(items + left, new_ + into, (new_count - into) * sizeof(Item))
         left += new_count - into
     assert out == gone_count, "what goes is there"
     try:
-        if old != NULL:
-            make_room(log, <uint32_t> nodes_below(old))
+        make_room(log, <uint32_t> nodes_below(old))
         tree_build(trees, &built, log, items, left)
     finally:
         free(items)
-    if old != NULL:
-        drop_below(trees, log, old)
+    drop_below(trees, log, old)
     tree[0] = built
     return 0
 
