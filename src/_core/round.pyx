@@ -200,6 +200,9 @@ cdef class RoundWalk(RoundSeats):
         self.start_line()
         if self.passes == 1:
             self.began_with_units = self.line_length > 0
+            for i in range(self.entry_count):
+                if self.entries[i].standing == WAITS:
+                    self.lanes[self.entries[i].lane].stood_in_line += 1
         self.start_again()
         for i in range(self.lane_count):
             lane = &self.lanes[i]
@@ -246,7 +249,12 @@ cdef class RoundWalk(RoundSeats):
                         self.count_turn(self.members[i])
             else:
                 lane.peeked = 0
+                if lane.first_turn < 0:
+                    lane.first_turn = self.turns
+                i = self.decided_count
                 self.attempt(number)
+                if self.decided_count != i:
+                    lane.last_turn = self.turns
                 self.turns += 1
             if self.gone_count != gone:
                 # Who gave way made its queue cheaper, or may have been the next.
@@ -645,15 +653,32 @@ cdef class RoundWalk(RoundSeats):
         return CODES[self.reasons[self.end_reason].code] if self.ended else None
 
     def counts(self):
-        """[(queue, queued, looked at, tried, newly placed)] of each queue, by name."""
+        """What each queue came to, by name.
+
+        [(queue, queued, looked at, tried, newly placed, gangs among them, runs that stood in
+        line again, preempted, first turn, last turn at which it got something)]; turns are
+        counted from 0, -1: none.
+        """
         cdef Py_ssize_t i
         cdef const Lane *lane
+        cdef const Entry *entry
         cdef list found = []
+        cdef list gangs = [0] * self.lane_count
+        cdef list lost = [0] * self.lane_count
+        for i in range(self.team_count):
+            entry = &self.entries[self.teams[i].last]
+            if self.teams[i].count and entry.home == NOWHERE and entry.node != NOWHERE:
+                gangs[entry.lane] += 1
+        for i in range(self.entry_count):
+            entry = &self.entries[i]
+            if entry.home != NOWHERE and entry.node == NOWHERE and entry.lane != NOWHERE:
+                lost[entry.lane] += 1
         for i in range(self.lane_count):
             lane = &self.lanes[i]
             found.append((
                 self.queue_names[i], lane.count, lane.looked_at if lane.open else 0, lane.tries,
-                lane.new_jobs))
+                lane.new_jobs, gangs[i], lane.stood_in_line, lost[i], lane.first_turn,
+                lane.last_turn))
         return found
 
     @property

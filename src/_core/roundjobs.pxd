@@ -119,6 +119,9 @@ cdef struct Lane:
     int32_t tries
     int32_t new_jobs
     int32_t preemptible_runs
+    int32_t stood_in_line    # runs that had to come back in the first pass
+    int64_t first_turn       # of the turns of a pass, from 0; -1: none
+    int64_t last_turn        # at which it last got something
     int64_t placed_priority  # job priority of what may give way and was placed; -1: none was
     uint8_t open          # its queued jobs may be placed
     uint8_t takes_part    # it has a weight that can be used

@@ -229,7 +229,7 @@ cdef class RoundJobs:
         lane.open = closed is None
         lane.first = <int32_t> self.entry_count
         lane.head = NOWHERE
-        lane.placed_priority = -1
+        lane.placed_priority = lane.first_turn = lane.last_turn = -1
         if closed is not None:
             reason = self.new_reason(CODES.index(closed), NOWHERE, 0, 0)
         record = records.next()
@@ -628,7 +628,6 @@ cdef class RoundJobs:
         if penalty is not None:
             for r in range(self.width):
                 self.vector(lane, PENALTY)[r] = penalty.amounts[r]
-
 
     cdef int must_fit(self, ResourceVector amounts) except -1:
         """Raise ValueError for amounts of other resources than the nodes have. None is fine."""

@@ -99,22 +99,40 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
         refused=Refusals(walk.refused(), (*config.spec.names, "jobs")),
         termination=_termination(walk, rested=rested),
         passes=walk.passes,
-        queues=tuple(
-            QueueCounts(
-                queue=queue,
-                queued=queued,
-                looked_at=looked_at,
-                cut_off=looked_at < queued,
-                tried=tried,
-                scheduled_jobs=placed,
-            )
-            for queue, queued, looked_at, tried, placed in counts
-        ),
+        queues=tuple(_counts(*each) for each in counts),
         count_shares=partial(plan.rule.figures, plan.standings(walk)),
         explain_job=plan.explaining(),
     )
-    started = {queue: placed for queue, _, _, _, placed in counts if placed}
+    started = {queue: placed for queue, _, _, _, placed, *_ in counts if placed}
     return result, spent(pool, config, state, now, started, walk.displaced_runs)
+
+
+def _counts(  # noqa: PLR0917  # as the walk gives them
+    queue: QueueName,
+    queued: int,
+    looked_at: int,
+    tried: int,
+    jobs: int,
+    gangs: int,
+    waiting: int,
+    preempted: int,
+    first: int,
+    last: int,
+) -> QueueCounts:
+    """How far the round came with *queue*."""
+    return QueueCounts(
+        queue=queue,
+        queued=queued,
+        looked_at=looked_at,
+        cut_off=0 < looked_at < queued,
+        tried=tried,
+        scheduled_jobs=jobs,
+        scheduled_gangs=gangs,
+        waiting=waiting,
+        preempted=preempted,
+        first_position=None if first < 0 else first,
+        last_position=None if last < 0 else last,
+    )
 
 
 class _Plan:

@@ -566,3 +566,19 @@ def test_an_argument_of_another_kind_is_named(at, given, told):
     right[at] = given
     with pytest.raises(TypeError, match=told):
         run_round(*right)
+
+
+def test_a_result_counts_how_far_it_came_with_each_queue():
+    """Turns are counted over all queues; who must stand in line again is told."""
+    world = World().with_nodes(node("n1", 4000, 8192)).with_queues(a=1.0, b=1.0)
+    spot = requirements(1000, 1024, priority_class="spot")
+    for i in range(4):
+        world.with_jobs([leased(job(f"a{i}", requirements=spot, queue="a"), node_id="n1", at=i)])
+    world.with_jobs(gang("g", size=2, queue="b", requirements=spot))
+    world.with_jobs([job("b9", queue="b", requirements=spot, submitted_at=9)])
+    result = decided(world)
+    a, b = result.queues
+    assert (a.waiting, a.preempted, a.tried, a.first_position) == (4, 2, 0, None)
+    assert (b.queued, b.looked_at, b.cut_off, b.tried) == (3, 3, False, 3)
+    assert (b.scheduled_jobs, b.scheduled_gangs) == (2, 1)
+    assert (b.first_position, b.last_position) == (0, 0)
