@@ -573,7 +573,9 @@ def test_a_result_counts_how_far_it_came_with_each_queue():
     world = World().with_nodes(node("n1", 4000, 8192)).with_queues(a=1.0, b=1.0)
     spot = requirements(1000, 1024, priority_class="spot")
     for i in range(4):
-        world.with_jobs([leased(job(f"a{i}", requirements=spot, queue="a"), node_id="n1", at=i)])
+        world.with_jobs(
+            [leased(job(f"a{i}", requirements=spot, queue="a"), node_id="n1", at=i, priority=1000)]
+        )
     world.with_jobs(gang("g", size=2, queue="b", requirements=spot))
     world.with_jobs([job("b9", queue="b", requirements=spot, submitted_at=9)])
     result = decided(world)
