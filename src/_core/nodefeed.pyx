@@ -21,13 +21,14 @@ cdef const RunPart *holding(Job job):
 
 
 def follow(list changed not None, dict home not None, dict tables not None,
-           dict homeless not None, is_preemptible not None):
+           dict homeless not None, is_preemptible not None, list joint not None):
     """Make *tables* hold what the jobs of *changed* hold: (before, after) or None of each.
 
     *home* maps a node id to its pool and *tables* a pool to its table; *is_preemptible* takes a
     job and raises for one that cannot be held: then nothing has changed. What a run holds of a
     node that is in no table goes into
-    *homeless*, by job id, as (node id, requirements, priority, preemptible, pool).
+    *homeless*, by job id, as (node id, requirements, priority, preemptible, pool). The tables of
+    *joint* follow too: each has nodes of several pools.
     """
     cdef list jobs = []
     cdef list kinds = []
@@ -46,10 +47,11 @@ def follow(list changed not None, dict home not None, dict tables not None,
         jobs.append(job)
         kinds.append(preemptible)
     for i in range(len(jobs)):
-        put(<Job> jobs[i], kinds[i], home, tables, homeless)
+        put(<Job> jobs[i], kinds[i], home, tables, homeless, joint)
 
 
-cdef int put(Job job, object preemptible, dict home, dict tables, dict homeless) except -1:
+cdef int put(Job job, object preemptible, dict home, dict tables, dict homeless,
+             list joint) except -1:
     cdef const RunPart *run = NULL
     cdef NodeTable table = None
     cdef NodeTable other
@@ -72,4 +74,11 @@ cdef int put(Job job, object preemptible, dict home, dict tables, dict homeless)
     if table is not None:
         table.hold_node(job_id, job.kind().requirements, table.node_by_id[node_id], priority,
                         preemptible, <str> <object> run.pool)
+    for other in joint:
+        found = other.node_by_id.get(node_id)
+        if found is None:
+            other.let_go(job_id)
+        else:
+            other.hold_node(job_id, job.kind().requirements, found, priority, preemptible,
+                            <str> <object> run.pool)
     return 0

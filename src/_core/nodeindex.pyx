@@ -16,7 +16,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from pyresched._core.crowding cimport Crowding
-from pyresched._core.nodeledger cimport NOWHERE, Binding, NodeLedger, cutoff
+from pyresched._core.nodeledger cimport NOWHERE, OWN_POOL, Binding, NodeLedger, cutoff
 from pyresched._core.nodeorder cimport (
     Order,
     order_fault,
@@ -488,11 +488,15 @@ cdef class NodeTable(NodeLedger):
 
     cdef int hold_node(self, str job_id, Requirements requirements, Py_ssize_t node,
                        int64_t priority, bint preemptible, str pool) except -1:
-        """Make a job hold exactly this, whatever it held before."""
+        """Make a job hold exactly this, whatever it held before.
+
+        What runs of others hold of a lent node counts at every level: it is not for us to free.
+        """
         cdef int32_t shape = self.shape_of(requirements)
         cdef int home = self.pool_index(pool)
         cdef int32_t handle = self.handle_of(job_id)
         cdef Binding *binding = &self.bindings[handle]
+        preemptible = preemptible and (home == OWN_POOL or not self.lent[node])
         if (binding.node == node and binding.shape == shape and binding.priority == priority
                 and binding.preemptible == preemptible and binding.pool == home
                 and not binding.evicted):
@@ -521,6 +525,42 @@ cdef class NodeTable(NodeLedger):
              str node_id not None, int64_t priority, bint preemptible, str pool=""):
         """Make a job hold exactly this, whatever it held before; *pool* is that of its run."""
         self.hold_node(job_id, requirements, self.node_index(node_id), priority, preemptible, pool)
+
+    def hold_all(self, NodeTable other not None):
+        """Hold besides what jobs hold in *other*, whose nodes are among these, but not its jobs."""
+        cdef Py_ssize_t i
+        cdef const Binding *binding
+        cdef int32_t handle, shape
+        cdef Py_ssize_t node
+        cdef int home
+        cdef bint preemptible
+        cdef list shapes = [self.shape_of(each) for each in other.shape_requirements]
+        cdef list nodes = [self.node_index(node_id) for node_id in other.node_ids]
+        for i in range(other.jobs.count):
+            binding = &other.bindings[i]
+            if binding.node == NOWHERE:
+                continue
+            shape = shapes[binding.shape]
+            node = nodes[binding.node]
+            home = self.pool_index(other.pool_of(binding))
+            preemptible = binding.preemptible and (home == OWN_POOL or not self.lent[node])
+            handle = self.handle_of(other.jobs.job_id(<int32_t> i))
+            self.bind_handle(handle, shape, node, binding.priority, preemptible, <uint16_t> home)
+
+    def held_by_others(self):
+        """What runs of other pools hold of lent nodes, together, saturating."""
+        cdef int64_t amounts[MOST_AMOUNTS]
+        cdef const int64_t *request
+        cdef const Binding *binding
+        cdef Py_ssize_t i, r
+        memset(amounts, 0, sizeof(amounts))
+        for i in range(self.jobs.count):
+            binding = &self.bindings[i]
+            if binding.node != NOWHERE and self.lent[binding.node] and binding.pool != OWN_POOL:
+                request = self.request_of(binding.shape)
+                for r in range(self.width):
+                    amounts[r] = saturating_add(amounts[r], request[r])
+        return vector_of(amounts, self.width)
 
     def evict(self, str job_id not None):
         """Evict a bound job. Raises IllegalBinding."""

@@ -12,6 +12,7 @@ cdef enum:
     NOWHERE = -1
     OWN_POOL = 0  # that of the table
     NO_POOL = 1
+    AT_ITS_LEVEL = 0x8000  # added to that of a guest that counts at its own priority
     MOST_NESTED = 16  # attempts deeper than this still work; they only forget what did not fit
 
 
@@ -28,9 +29,14 @@ cdef struct Binding:
 
 
 # A preemptible run of another pool counts below every class: its room is free to all but guests.
+cdef inline bint counts_below(uint16_t pool) noexcept nogil:
+    """Whether a preemptible run of *pool* does."""
+    return NO_POOL < pool < AT_ITS_LEVEL
+
+
 cdef inline int64_t cutoff(const Binding *binding) noexcept nogil:
     """Up to which priority a preemptible binding counts."""
-    return INT64_MIN + 1 if binding.pool > NO_POOL else binding.priority
+    return INT64_MIN + 1 if counts_below(binding.pool) else binding.priority
 
 
 cdef enum Step:
@@ -55,6 +61,7 @@ cdef class NodeLedger:
     cdef readonly Py_ssize_t columns   # amounts: the resources, and places for jobs if limited
     cdef readonly Py_ssize_t count     # nodes
     cdef public str pool               # whose nodes these are; "": of no pool in particular
+    cdef public bint guests_first      # whether runs of other pools count below every class
     cdef list pool_names
     cdef readonly tuple levels         # priorities of classes, to name levels by
     cdef readonly tuple node_ids
@@ -73,6 +80,7 @@ cdef class NodeLedger:
     cdef uint8_t *over
     cdef uint8_t *clipped
     cdef uint8_t *kind
+    cdef uint8_t *lent                 # of another pool: its own runs hold room for good
     cdef int32_t *newest
     cdef Order **orders                # by row; NULL until somebody searches there
 
@@ -113,6 +121,7 @@ cdef class NodeLedger:
     cdef int bind_handle(self, int32_t handle, int32_t shape, Py_ssize_t node, int64_t priority,
                          bint preemptible, uint16_t pool=*) except -1 nogil
     cdef int pool_index(self, str pool) except -1
+    cdef str pool_of(self, const Binding *binding)
     cdef int evict_handle(self, int32_t handle) except -1 nogil
     cdef int unbind_handle(self, int32_t handle) except -1 nogil
     cdef Py_ssize_t open_attempt(self) except -1 nogil

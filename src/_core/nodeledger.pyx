@@ -68,6 +68,7 @@ cdef class NodeLedger:
         self.width = self.columns = width
         self.levels = levels
         self.pool = ""
+        self.guests_first = True
         self.pool_names = [None, ""]
         self.height = 1
         self.row_space = 2
@@ -268,11 +269,12 @@ cdef class NodeLedger:
     # --- nodes ------------------------------------------------------------------------------
 
     def set_nodes(self, tuple ids not None, list totals not None, bytes takes_new not None,
-                  list most_jobs=None):
+                  list most_jobs=None, bytes lent=None):
         """Replace the set of nodes; *ids* ascend, *takes_new* says what each is open to.
 
         *most_jobs* limits how many jobs hold each node at once, None: as many as there is room
-        for. Bindings on nodes that stay are kept. Returns those of nodes that are gone, as
+        for. *lent* has a byte for each node, 1 for one of another pool: what runs of others hold
+        there from now on is not for us to free. Bindings on nodes that stay are kept. Returns those of nodes that are gone, as
         (job id, node id, requirements, priority, preemptible, pool), sorted by job id.
         """
         cdef Py_ssize_t i, count = len(ids)
@@ -281,7 +283,8 @@ cdef class NodeLedger:
         if self.depth:
             raise IllegalBinding("nodes cannot come or go within an attempt")
         if len(totals) != count or len(takes_new) != count or (
-                most_jobs is not None and len(most_jobs) != count):
+                most_jobs is not None and len(most_jobs) != count) or (
+                lent is not None and len(lent) != count):
             raise InputError("ids, totals and takes_new must be of one length")
         if list(ids) != sorted(set(ids)):
             raise InputError("node ids must ascend without repeats")
@@ -296,6 +299,7 @@ cdef class NodeLedger:
         for i in range(count):
             self._set_total(i, totals[i], None if most_jobs is None else most_jobs[i])
             self.open[i] = 1 if takes_new[i] else 0
+            self.lent[i] = lent is not None and lent[i]
         self.nodes_changed()
         return homeless
 
@@ -315,7 +319,7 @@ cdef class NodeLedger:
                     self.jobs.job_id(<int32_t> i), self.node_ids[binding.node],
                     self.shape_requirements[binding.shape], binding.priority,
                     bool(binding.preemptible),
-                    self.pool_names[binding.pool] if binding.pool else self.pool,
+                    self.pool_of(binding),
                 ))
         homeless.sort(key=_first)
         return homeless
@@ -330,7 +334,7 @@ cdef class NodeLedger:
             room * self.row_space * columns * sizeof(int64_t))
         cdef int64_t *requests = <int64_t *> malloc(
             max(self.shape_space, 1) * columns * sizeof(int64_t))
-        cdef uint8_t *flags = <uint8_t *> calloc(room, 4)
+        cdef uint8_t *flags = <uint8_t *> calloc(room, 5)
         cdef int32_t *newest = <int32_t *> malloc(room * sizeof(int32_t))
         if (base == NULL or cells == NULL or requests == NULL or flags == NULL
                 or newest == NULL):
@@ -376,6 +380,7 @@ cdef class NodeLedger:
         self.over = flags + room
         self.clipped = flags + 2 * room
         self.kind = flags + 3 * room
+        self.lent = flags + 4 * room
         self.newest = newest
         self.count = count
         self.pitch = self.row_space * self.columns
@@ -736,7 +741,7 @@ cdef class NodeLedger:
             if priority <= INT64_MIN + 1:
                 with gil:
                     raise InputError(f"priority {priority} is none that a job may have")
-            self.use_level(INT64_MIN + 1 if pool > NO_POOL else priority)
+            self.use_level(INT64_MIN + 1 if counts_below(pool) else priority)
         if self.scope_of[shape] != NOWHERE:
             tally_reserve(&self.tallies[self.scope_of[shape]])
         return 0
@@ -769,14 +774,22 @@ cdef class NodeLedger:
         return 0
 
     cdef int pool_index(self, str pool) except -1:
-        """The place of a run's *pool* in `pool_names`."""
+        """The place of a run's *pool* in `pool_names`, and how it counts there."""
+        cdef int index
         if pool == self.pool or (pool and not self.pool):
             return OWN_POOL
         if pool not in self.pool_names:
-            if len(self.pool_names) > 0xFFFF:
+            if len(self.pool_names) >= AT_ITS_LEVEL:
                 raise InputError(f"pool {pool!r}: runs of more pools than can be told apart")
             self.pool_names.append(pool)
-        return self.pool_names.index(pool)
+        index = self.pool_names.index(pool)
+        return index if index == NO_POOL or self.guests_first else index | AT_ITS_LEVEL
+
+    cdef str pool_of(self, const Binding *binding):
+        """The pool of the run by which a job holds its node."""
+        if binding.pool == OWN_POOL:
+            return self.pool
+        return self.pool_names[binding.pool & ~AT_ITS_LEVEL]
 
     cdef int evict_handle(self, int32_t handle) except -1 nogil:
         """Give a job's room to the levels; the evicted level still counts it."""
@@ -926,7 +939,7 @@ cdef class NodeLedger:
         copy.orders = <Order **> calloc(rows, sizeof(Order *))
         copy.base = <int64_t *> malloc(nodes * self.columns * cell)
         copy.room = <int64_t *> malloc(nodes * pitch * cell)
-        copy.open = <uint8_t *> malloc(nodes * 4)
+        copy.open = <uint8_t *> malloc(nodes * 5)
         copy.newest = <int32_t *> malloc(nodes * sizeof(int32_t))
         copy.tallies = <Tally *> calloc(max(self.scopes, 1), sizeof(Tally))
         if (copy.cutoffs == NULL or copy.orders == NULL or copy.base == NULL
@@ -943,14 +956,16 @@ cdef class NodeLedger:
         memcpy(copy.cutoffs, self.cutoffs, (self.height - 1) * cell)
         if self.count:
             memcpy(copy.base, self.base, self.count * self.columns * cell)
-            memcpy(copy.open, self.open, nodes * 4)
+            memcpy(copy.open, self.open, nodes * 5)
             memcpy(copy.newest, self.newest, self.count * sizeof(int32_t))
         for i in range(self.count):
             memcpy(copy.room + i * pitch, self.room + i * self.pitch, pitch * cell)
         copy.over = copy.open + nodes
         copy.clipped = copy.over + nodes
         copy.kind = copy.clipped + nodes
+        copy.lent = copy.kind + nodes
         copy.pool = self.pool
+        copy.guests_first = self.guests_first
         copy.pool_names = self.pool_names[:]
         copy.node_ids = self.node_ids
         copy.node_by_id = self.node_by_id

@@ -305,6 +305,8 @@ cdef class RoundJobs:
             if record.cold.gang != NULL:
                 self.count_elsewhere(kind.queue, (<Gang> record.cold.gang).id)
             return 0
+        if not ours and self.table.lent[self.table.bindings[handle].node]:
+            return 0  # at home there, and no business of ours
         shape = self.shape_of_kind(record)
         if shape == NOWHERE:
             return 0

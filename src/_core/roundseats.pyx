@@ -224,7 +224,9 @@ cdef class RoundSeats(RoundLimits):
             run = active_run(entry.record)
             entry.priority = run.priority
             entry.leased_at = run.leased_at
-        entry.method = AWAY if seat.method >> 2 else seat.method
+        entry.method = seat.method
+        if seat.method >> 2 or self.table.lent[seat.node]:
+            entry.method = AWAY
         entry.verdict = NO_VERDICT
         self.count_run(seat.at, 1, True)
         entry.standing = PLACED_NOW
@@ -236,7 +238,7 @@ cdef class RoundSeats(RoundLimits):
                 0 <= lane.placed_priority != entry.record.priority)
             lane.placed_priority = entry.record.priority
         self.settled = True
-        self.went_away = self.went_away or entry.method == AWAY
+        self.went_away = self.went_away or seat.method >> 2
         return self.note(seat.at)
 
     cdef int note(self, int32_t at) except -1 nogil:

@@ -11,4 +11,5 @@ def follow(
     tables: dict[PoolName, NodeTable],
     homeless: dict[JobId, tuple[NodeId, Requirements, int, bool, PoolName]],
     is_preemptible: Callable[[Job], bool],
+    joint: list[NodeTable],
 ) -> None: ...

@@ -28,12 +28,14 @@ class NodeLedger:
     @property
     def in_attempt(self) -> bool: ...
     pool: str
+    guests_first: bool
     def set_nodes(
         self,
         ids: tuple[NodeId, ...],
         totals: list[ResourceVector],
         takes_new: bytes,
         most_jobs: list[int | None] | None = None,
+        lent: bytes | None = None,
     ) -> list[tuple[JobId, NodeId, Requirements, int, bool, PoolName]]: ...
     def set_node(
         self, node: int, total: ResourceVector, *, takes_new: bool, most_jobs: int | None = None

@@ -35,7 +35,8 @@ class PoolConfig(
     `queue_weights` replaces the weights of queues here. With `protect_uncapped` a fraction of the
     uncapped share is protected. A run that ends sooner than `short_job_penalty_cutoff` counts up
     to that age. Fair share takes no more runs than `preemption_rate` each second, in bursts of
-    `preemption_burst`. The last five turn ways of placing and of making room off.
+    `preemption_burst`. The last six turn ways of placing and of making room off; without the last,
+    guests here count as what they are, not below every class.
     """
 
     name: PoolName
@@ -54,6 +55,7 @@ class PoolConfig(
     place_gangs_away: bool = True
     preempt_by_fair_share: bool = True
     preempt_by_urgency: bool = True
+    preempt_guests_first: bool = True
 
     if TYPE_CHECKING:  # who makes one need not wrap its names
 
@@ -76,6 +78,7 @@ class PoolConfig(
             place_gangs_away: bool = True,
             preempt_by_fair_share: bool = True,
             preempt_by_urgency: bool = True,
+            preempt_guests_first: bool = True,
         ) -> None: ...
 
     def weight_of(self, queue: Queue) -> float:
@@ -89,6 +92,7 @@ def pool_faults(pools: Sequence[PoolConfig], resources: Sequence[Resource]) -> I
     yield from name_faults("pools", names)
     if not pools:
         yield Fault("pools", "none is left; write at least one")
+    near = {each.name: each.away_pools for each in pools}
     known = [resource.name for resource in resources]
     for i, pool in enumerate(pools):
         path = f"pools[{i}]"
@@ -99,6 +103,7 @@ def pool_faults(pools: Sequence[PoolConfig], resources: Sequence[Resource]) -> I
                 yield Fault(own, "nothing would count; leave it out or name a resource")
         yield from _floating_faults(f"{path}.floating", pool.floating, resources)
         yield from _away_faults(f"{path}.away_pools", pool, names)
+        yield from _ring_faults(f"{path}.away_pools", pool, near)
         yield from _weight_faults(f"{path}.queue_weights", pool.queue_weights)
         if pool.protected_fraction is not None:
             yield from share_faults(f"{path}.protected_fraction", pool.protected_fraction)
@@ -145,6 +150,24 @@ def _away_faults(path: str, pool: PoolConfig, names: Sequence[str]) -> Iterator[
             yield Fault(own, f"unknown pool {away!r}; {did_you_mean(away, others)}")
         elif away in pool.away_pools[:i]:
             yield Fault(own, f"{away!r} is there twice; keep one")
+
+
+def _ring_faults(
+    path: str, pool: PoolConfig, near: Mapping[PoolName, Sequence[PoolName]]
+) -> Iterator[Fault]:
+    """A gang that is part at home, part guest could else be sent off in every cycle, for ever."""
+    for i, away in enumerate(pool.away_pools):
+        seen: set[PoolName] = set()
+        ahead = [away] if away != pool.name else []
+        while ahead:
+            name = ahead.pop()
+            if name == pool.name:
+                sentence = f"jobs of {away!r} may be guests here in turn; drop one of the two"
+                yield Fault(f"{path}[{i}]", sentence)
+                break
+            if name not in seen:
+                seen.add(name)
+                ahead += near.get(name, ())
 
 
 def _weight_faults(path: str, weights: Mapping[str, float]) -> Iterator[Fault]:

@@ -21,7 +21,7 @@ class Method(StrEnum):
     NO_PREEMPTION = "no_preemption"
     FAIR_SHARE = "fair_share"  # runs of queues above their share gave way on its node
     URGENCY = "urgency"  # runs at a lower priority gave way on its node
-    AWAY = "away"  # as a guest of another kind of node, at a lower priority
+    AWAY = "away"  # a guest: on another kind of node at a lower priority, or of another pool
 
 
 METHODS: Final = tuple(Method)

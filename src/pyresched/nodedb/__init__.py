@@ -5,6 +5,7 @@ them back, `victims` to make room, `NotFound` says why not. `examples/place.py` 
 """
 
 from pyresched._core import CROSS_POOL, EVICTED
+from pyresched.nodedb.ahead import NodesAhead
 from pyresched.nodedb.answers import Candidate, NotFound, Victims
 from pyresched.nodedb.attempt import Attempt
 from pyresched.nodedb.fork import Binding, NodeFork
@@ -18,6 +19,7 @@ __all__ = [
     "Candidate",
     "NodeDb",
     "NodeFork",
+    "NodesAhead",
     "NotFound",
     "Victims",
 ]

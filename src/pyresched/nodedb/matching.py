@@ -14,6 +14,7 @@ from pyresched.model import (
     Constraint,
     Node,
     NodeId,
+    PoolName,
     Preference,
     Requirements,
     Spread,
@@ -105,12 +106,13 @@ class Asked(NamedTuple):
 class Matching:
     """Answers for `NodeTable.matcher`, and the types of nodes.
 
-    Forks share it, whichever thread each is used in: what it keeps may be worked out twice, and is
-    then the same.
+    With *home*, nodes of any other pool come after all of that one. Forks share it, whichever
+    thread each is used in: what it keeps may be worked out twice, and is then the same.
     """
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Iterable[Node], *, home: PoolName | None = None) -> None:
         self.nodes = tuple(nodes)
+        self._home = home
         self._length = -(-len(self.nodes) // _BLOCK) * _BLOCK
         self._all = int.from_bytes(_YES * len(self.nodes), "little")
         self._columns: dict[str, Column] = {}
@@ -148,7 +150,7 @@ class Matching:
                 for label in {**old.labels, **node.labels}:
                     if old.labels.get(label) != node.labels.get(label):
                         labels.setdefault(label, {})[i] = node.labels.get(label)
-        fresh = Matching(nodes)
+        fresh = Matching(nodes, home=self._home)
         # Copied first: forks in other threads may ask meanwhile, and what they ask is kept.
         for label, column in self._columns.copy().items():
             kept = column.with_changed(labels[label]) if label in labels else column
@@ -163,6 +165,8 @@ class Matching:
                 for asked, known in self._known.copy().items()
                 if known[1].isdisjoint(labels)
             }
+        if "_far" in self.__dict__:
+            fresh._far = self._far  # the ids are the same, and a node keeps its pool
         if "_at" in self.__dict__:
             fresh._at = self._at
         if "_types" in self.__dict__:
@@ -176,14 +180,19 @@ class Matching:
         soft = self.tainted(asked.tolerations, hard=False) & usable
         if asked.preferences:
             return self._ranked(usable, soft, asked.preferences)
-        # Each byte of the sum is 1 for a node, or 2 with a taint that matters.
-        return (usable + soft if soft != usable else usable).to_bytes(self._length, "little")
+        # Each byte of the sum is 1 for a node, or 2 with a taint that matters; 2 more away.
+        tiers = usable + soft if soft != usable else usable
+        away = self._far & usable
+        if away != usable:
+            tiers += 2 * away
+        return tiers.to_bytes(self._length, "little")
 
     def _ranked(self, usable: int, soft: int, preferences: Sequence[Preference]) -> bytes:
         """Tiers by taint and score, of those that *usable* nodes have."""
         above = 2 * sum(abs(each.weight) for each in preferences) + 1
         scores = [0] * self._length
-        for weight, mask in ((-above, soft), *self._weighed(preferences)):
+        far = self._far & usable
+        for weight, mask in ((-2 * above, far), (-above, soft), *self._weighed(preferences)):
             having = mask.to_bytes(self._length, "little")
             scores = [score + weight * has for score, has in zip(scores, having, strict=True)]
         may = usable.to_bytes(self._length, "little")
@@ -282,6 +291,14 @@ class Matching:
             if node.taints:
                 at.setdefault(node.taints, []).append(i)
         return {taints: mask_at(each, len(self.nodes)) for taints, each in at.items()}
+
+    @cached_property
+    def _far(self) -> int:
+        """The mask of the nodes of other pools than `home`, if there is one."""
+        if self._home is None:
+            return 0
+        far = (i for i, node in enumerate(self.nodes) if node.pool != self._home)
+        return mask_at(far, len(self.nodes))
 
     @cached_property
     def _at(self) -> dict[NodeId, int]:

@@ -1,21 +1,18 @@
 """The nodes of every pool and what the job db says is bound to them; rounds decide on forks.
 
 Relies on diffs of the job db by their shape (`pairs()`), so that it knows no job db. Keeps
-INV-B4, INV-B6, INV-B7.
+INV-B4, INV-B6, INV-B7, INV-B12.
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from threading import RLock
 from typing import Final, NoReturn, Protocol
 
-from msgspec.structs import replace
-
-from pyresched._core import NodeTable, follow
+from pyresched._core import follow
 from pyresched.config import SchedulingConfig
 from pyresched.errors import DuplicateId, InputError, UnknownNode
 from pyresched.model import (
-    Intake,
     Job,
     JobId,
     Node,
@@ -27,7 +24,7 @@ from pyresched.model import (
 from pyresched.nodedb.check import breaches
 from pyresched.nodedb.fork import NodeFork
 from pyresched.nodedb.intake import refuse_bad, room_of
-from pyresched.nodedb.matching import Matching
+from pyresched.nodedb.pool import Pool
 
 __all__ = ["Diff", "NodeDb"]
 
@@ -47,56 +44,13 @@ class Diff(Protocol):
 _Hold = tuple[NodeId, Requirements, int, bool, PoolName]
 
 
-class _Pool:
-    """One pool: its nodes by id, and the table that mirrors them."""
-
-    def __init__(self, name: PoolName, levels: tuple[int, ...], width: int) -> None:
-        self.table = NodeTable(levels, width)
-        self.table.pool = name
-        self.nodes: tuple[Node, ...] = ()
-        self._bare: NodeFork | None = None
-        self.match_by(Matching(()))
-
-    def set_rows(self, nodes: tuple[Node, ...]) -> None:
-        """*nodes* are the rows from now on."""
-        self.nodes = nodes
-        self._bare = None
-
-    def bare(self, config: SchedulingConfig) -> NodeFork:
-        """The nodes as if all were there, open and empty; kept until a row changes."""
-        if self._bare is None:
-            nodes = tuple(replace(n, intake=Intake.OPEN, lost_at=None) for n in self.nodes)
-            table = NodeTable(self.table.levels, self.table.width)
-            _fill(table, nodes, config)
-            table.matcher = self.table.matcher
-            self._bare = NodeFork(table, nodes, config)
-        return self._bare.fork()
-
-    def match_by(self, matching: Matching) -> None:
-        """Nodes, labels or taints changed, and *matching* knows."""
-        self.matching = matching
-        self.table.matcher = matching
-        self.table.set_kinds(matching.types)
-
-
-def _fill(
-    table: NodeTable, nodes: Sequence[Node], config: SchedulingConfig
-) -> list[tuple[JobId, NodeId, Requirements, int, bool, PoolName]]:
-    """Make *nodes*, sorted, those of *table*; what is bound to nodes that are gone."""
-    return table.set_nodes(
-        tuple(node.id for node in nodes),
-        [room_of(node, config) for node in nodes],
-        bytes(node.takes_new_runs for node in nodes),
-        [node.max_jobs for node in nodes],
-    )
-
-
 class NodeDb:
     """All nodes, by pool, with what active runs hold of them.
 
     `levels` are the priorities of the classes of *config*. A run of a job counts from its lease
     to its end, at the priority at which it was placed, wherever its node is; one whose node is
-    not known counts as soon as it is. Nothing here follows a clock or a hash. Several threads may
+    not known counts as soon as it is. A pool with away pools is searched with their nodes, where
+    what others hold is not for it to free. Nothing here follows a clock or a hash. Several threads may
     change and fork it: each waits until what another does is done.
     """
 
@@ -114,7 +68,10 @@ class NodeDb:
                 f"binding; {_MANY_LEVELS} or fewer are cheap",
                 stacklevel=2,
             )
-        self._pools: dict[PoolName, _Pool] = {}
+        self._pools: dict[PoolName, Pool] = {}
+        self._away = {each.name: each.away_pools for each in config.pools if each.away_pools}
+        self._guests_last = {each.name for each in config.pools if not each.preempt_guests_first}
+        self._joint: dict[PoolName, Pool] = {}  # made when first asked for; follow the others
         self._pool_of: dict[NodeId, PoolName] = {}
         self._homeless: dict[JobId, _Hold] = {}
         self._lock = RLock()  # a fork is of one moment, whoever changes what beside it
@@ -199,8 +156,20 @@ class NodeDb:
             self._remove(gone)
 
     def totals(self, pool: str) -> ResourceVector:
-        """What jobs may have of the nodes of *pool* that are not lost, together, saturating."""
-        return self.config.spec.sum(n.allocatable for n in self.nodes(pool) if n.lost_at is None)
+        """What jobs may have of the nodes of *pool* that are not lost, together, saturating.
+
+        Of its away pools, what no run of another pool holds counts too.
+        """
+        spec, away = self.config.spec, self._away.get(PoolName(pool), ())
+        own = spec.sum(n.allocatable for n in self.nodes(pool) if n.lost_at is None)
+        if not away:
+            return own
+        with self._lock:
+            rows = (node for name in away for node in self.nodes(name))
+            lent = spec.sum(node.allocatable for node in rows if node.lost_at is None)
+            others = self.fork(pool).table.held_by_others()
+        left = [max(has - held, 0) for has, held in zip(lent, others, strict=True)]
+        return own + ResourceVector(left)
 
     def capacity(self, pool: str) -> ResourceVector:
         """What jobs may have of all nodes of *pool*, lost ones too, together, saturating."""
@@ -217,14 +186,15 @@ class NodeDb:
         changed = list(diff.pairs())
         with self._lock:
             tables = {name: pool.table for name, pool in self._pools.items()}
-            follow(changed, self._pool_of, tables, self._homeless, self._preemptible)
-            for table in tables.values():
+            joint = [pool.table for pool in self._joint.values()]
+            follow(changed, self._pool_of, tables, self._homeless, self._preemptible, joint)
+            for table in (*tables.values(), *joint):
                 table.tidy()
 
     # --- deciding ---------------------------------------------------------------------------
 
     def fork(self, pool: str) -> NodeFork:
-        """The nodes of *pool* to decide on, sharing nothing that either changes.
+        """The nodes of *pool* and its away pools to decide on, sharing nothing that either changes.
 
         Raises ConfigError for a pool that has had no nodes and is none of the configuration.
         """
@@ -232,6 +202,8 @@ class NodeDb:
             entry = self._known(pool)
             if pool not in self._pools:
                 self.config.pool(pool)
+            if PoolName(pool) in self._away:
+                entry = self._joined(PoolName(pool))
             table = entry.table.fork()
             nodes = entry.nodes
         table.close_over_allocated()
@@ -246,7 +218,7 @@ class NodeDb:
         raise TypeError("a NodeDb is not copied or pickled; fork it, or make one of its nodes")
 
     def check(self) -> list[str]:
-        """Each breach of INV-B1 to INV-B4, INV-B6 and INV-B7, as a sentence."""
+        """Each breach of INV-B1 to INV-B4, INV-B6, INV-B7 and INV-B12, as a sentence."""
         found: list[str] = []
         with self._lock:
             for name, pool in sorted(self._pools.items()):
@@ -255,6 +227,8 @@ class NodeDb:
                 found.extend(f"pool {name}: {each}" for each in wrong)
                 astray = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
                 found.extend(f"INV-B4: node {id} is filed under another pool" for id in astray)
+            for name, joint in sorted(self._joint.items()):
+                found.extend(f"round of pool {name}: {each}" for each in self._joint_breaches(joint))
             for job_id, (node_id, *_) in self._homeless.items():
                 if node_id in self._pool_of:
                     found.append(f"INV-B6: job {job_id} waits for node {node_id}, which is there")
@@ -262,57 +236,69 @@ class NodeDb:
 
     # --- inside -----------------------------------------------------------------------------
 
-    def _known(self, name: str) -> _Pool:
+    def _known(self, name: str) -> Pool:
         """The pool *name*, or one without nodes that nobody else will see."""
         if not isinstance(name, str):
             raise InputError(f"pool {name!r}; write the name of a pool")
-        return self._pools.get(PoolName(name)) or _Pool(PoolName(name), self.levels, self._width)
+        return self._pools.get(PoolName(name)) or self._new(PoolName(name))
 
-    def _pool(self, name: PoolName) -> _Pool:
+    def _new(self, name: PoolName) -> Pool:
+        first = name not in self._guests_last
+        return Pool(name, self.levels, self._width, guests_first=first)
+
+    def _pool(self, name: PoolName) -> Pool:
         entry = self._pools.get(name)
         if entry is None:
-            entry = self._pools[name] = _Pool(name, self.levels, self._width)
+            entry = self._pools[name] = self._new(name)
         return entry
+
+    def _joined(self, name: PoolName) -> Pool:
+        """What a round over *name*, which has away pools, searches; kept until nodes come or go."""
+        entry = self._joint.get(name)
+        if entry is None:
+            away = (self._known(each) for each in self._away[name])
+            entry = self._joint[name] = Pool.joint(self._known(name), away, self.config)
+        return entry
+
+    def _joint_breaches(self, joint: Pool) -> Iterator[str]:
+        """Where *joint* is not what the pools would make of it now."""
+        name = PoolName(joint.table.pool)
+        away = (self._known(each) for each in self._away[name])
+        fresh = Pool.joint(self._known(name), away, self.config)
+        yield from breaches(joint.table, joint.nodes, [room_of(n, self.config) for n in joint.nodes])
+        if joint.nodes != fresh.nodes:
+            yield "INV-B12: its nodes are not those of the pool and its away pools"
+        for job_id in sorted({*joint.table.bound_jobs(), *fresh.table.bound_jobs()}):
+            held, wanted = joint.table.binding(job_id), fresh.table.binding(job_id)
+            if held != wanted:
+                yield f"INV-B12: job {job_id} holds {held} there, {wanted} in its pool"
 
     def _upsert(self, name: PoolName, rows: list[Node]) -> None:
         pool = self._pool(name)
-        known = pool.table.node_by_id
-        counted = pool.table.columns > pool.table.width
-        if any(
-            node.id not in known or (node.max_jobs is not None and not counted) for node in rows
-        ):
+        if not pool.can_update(rows):
             every = {node.id: node for node in pool.nodes}
             every.update((node.id, node) for node in rows)
             self._set_nodes(name, sorted(every.values(), key=lambda node: node.id))
             return
-        nodes = list(pool.nodes)
-        differs = False
-        for node in rows:
-            i = known[node.id]
-            old = nodes[i]
-            nodes[i] = node
-            differs |= old.labels != node.labels or old.taints != node.taints
-            if (old.allocatable, old.takes_new_runs, old.max_jobs) != (
-                node.allocatable,
-                node.takes_new_runs,
-                node.max_jobs,
-            ):
-                room = room_of(node, self.config)
-                pool.table.set_node(i, room, takes_new=node.takes_new_runs, most_jobs=node.max_jobs)
-        pool.set_rows(tuple(nodes))
-        if differs:
-            pool.match_by(pool.matching.updated({known[node.id]: node for node in rows}))
+        pool.update(rows, self.config)
+        for at, joint in list(self._joint.items()):
+            if name != at and name not in self._away[at]:
+                continue
+            if joint.can_update(rows):
+                joint.update(rows, self.config)
+            else:
+                del self._joint[at]
 
     def _set_nodes(self, name: PoolName, nodes: list[Node]) -> None:
         """Make *nodes*, sorted, those of the pool; bindings follow their nodes."""
         pool = self._pool(name)
-        homeless = _fill(pool.table, nodes, self.config)
+        for at in [at for at, away in self._away.items() if name == at or name in away]:
+            self._joint.pop(at, None)
         for node in pool.nodes:
             self._pool_of.pop(node.id, None)
         for node in nodes:
             self._pool_of[node.id] = name
-        pool.set_rows(tuple(nodes))
-        pool.match_by(Matching(nodes))
+        homeless = pool.set_rows(nodes, self.config)
         self._homeless.update((each[0], each[1:]) for each in homeless)
         for job_id, hold in list(self._homeless.items()):
             node_id, requirements, priority, preemptible, of = hold

@@ -29,7 +29,7 @@ from pyresched.model import (
 )
 from pyresched.model.changes import composed
 from pyresched.model.system import is_template
-from pyresched.nodedb import NodeDb
+from pyresched.nodedb import NodeDb, NodesAhead
 from pyresched.outcomes import Report
 from pyresched.scheduler.arguments import instant, several
 from pyresched.scheduler.check import breaches, facts
@@ -323,13 +323,16 @@ class Scheduler:
         decided: list[Changes] = []
         again: list[Instant | None] = []
         last = self._config.pools[-1].name
+        # Else no round sees a node that another one gives out.
+        shares_nodes = any(pool.away_pools for pool in self._config.pools)
         before = states.get(last)
         with ExitStack() as ends:
             reader: Reader = self._sync.snapshot
+            nodes = self._sync.nodes
             overlay = None
             for pool in self._config.pools:
                 name = pool.name
-                taken = self._taken(reader, name, before, penalties, now)
+                taken = self._taken(reader, name, before, penalties, now)._replace(nodes=nodes)
                 if on_round is not None:
                     on_round(taken)
                 results[name], before = run_round(*taken)
@@ -341,6 +344,9 @@ class Scheduler:
                     if overlay is None:
                         reader = overlay = ends.enter_context(self._sync.db.dry_run())
                     overlay.upsert_many(changes.jobs)
+                    if shares_nodes:
+                        jobs = (job for each in decided for job in each.jobs)
+                        nodes = NodesAhead(self._sync.nodes, jobs)
         changes, expect = composed(decided)
         self._commit(changes, expect=expect)
         self._states = states

@@ -128,7 +128,7 @@ class SubmitCheck:
             was is not now for was, now in zip(known.source, source, strict=True)
         ):
             forks = [self._nodes.bare(each) for each in self._near[name]]
-            capacity = self._nodes.capacity(name)
+            capacity = self._config.spec.sum(map(self._nodes.capacity, self._near[name]))
             known = self._pools[name] = _EmptyPool(name, source, forks, capacity, self._config)
         return known
 

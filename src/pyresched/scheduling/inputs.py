@@ -273,7 +273,8 @@ def _strays(snapshot: QueueReader, fork: NodeFork, pool: PoolName) -> dict[JobId
 def _is_of(run: Run, held: Binding, pool: PoolName) -> bool:
     """Whether *held* is what the nodes of *pool* make of *run*."""
     guest = held.preemptible and run.pool != pool
-    return run.node_id == held.node_id and held.priority == (CROSS_POOL if guest else run.priority)
+    priorities = (run.priority, CROSS_POOL) if guest else (run.priority,)
+    return run.node_id == held.node_id and held.priority in priorities
 
 
 def _as_held(id: JobId, job: Job | None, held: Binding, pool: PoolName) -> Job:
