@@ -186,7 +186,7 @@ def untouched(drive: Drive, results: dict[str, RoundResult]) -> Iterator[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(6))
 def test_no_node_is_given_out_twice_and_everything_comes_to_rest(shape: str, seed: int) -> None:
-    """Whatever comes from outside, after each cycle; and without it, cycles end."""
+    """INV-B12, whatever comes from outside, after each cycle; and without it, cycles end."""
     drive = Drive(seed, shape)
     for _ in range(25):
         for _ in range(drive.draw.randint(1, 3)):

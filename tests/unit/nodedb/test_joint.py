@@ -1,4 +1,4 @@
-"""The nodes of a pool with those of its away pools: what its round sees, kept as rows change."""
+"""INV-B12: the nodes of a pool with those of its away pools, as its round sees them, while rows change."""
 
 import pytest
 
