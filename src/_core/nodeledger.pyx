@@ -274,8 +274,9 @@ cdef class NodeLedger:
 
         *most_jobs* limits how many jobs hold each node at once, None: as many as there is room
         for. *lent* has a byte for each node, 1 for one of another pool: what runs of others hold
-        there from now on is not for us to free. Bindings on nodes that stay are kept. Returns those of nodes that are gone, as
-        (job id, node id, requirements, priority, preemptible, pool), sorted by job id.
+        there from now on is not for us to free. Bindings on nodes that stay are kept. Returns
+        those of nodes that are gone, as (job id, node id, requirements, priority, preemptible,
+        pool), sorted by job id.
         """
         cdef Py_ssize_t i, count = len(ids)
         cdef ResourceVector total

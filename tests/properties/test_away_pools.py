@@ -87,7 +87,9 @@ class Drive:
             one = draw.choice(active)
             run_id = one.active_run.id
             kind = ReportKind("succeeded")
-            self.made.report([Report(run_id=run_id, job_id=one.id, kind=kind, at=self.now)], self.now)
+            self.made.report(
+                [Report(run_id=run_id, job_id=one.id, kind=kind, at=self.now)], self.now
+            )
         elif what == "lose":
             self._toggle("lost_at", self.made.lose_nodes, self.made.nodes_back)
         elif what == "cordon":
@@ -122,9 +124,7 @@ class Drive:
         fields = {"queue": draw.choice("xyz"), "requirements": asked, "pools": several}
         size = draw.randint(2, 3) if as_gang else draw.randint(1, 4)
         first = next(self.jobs)
-        rows = [
-            job(f"j{first:03}-{n}", submitted_at=self.now, **fields) for n in range(size)
-        ]
+        rows = [job(f"j{first:03}-{n}", submitted_at=self.now, **fields) for n in range(size)]
         if as_gang:
             for n, member in enumerate(gang(f"g{first}", size=size)):
                 rows[n] = rows[n].replace(gang=member.gang)

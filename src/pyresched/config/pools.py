@@ -162,7 +162,7 @@ def _ring_faults(
         while ahead:
             name = ahead.pop()
             if name == pool.name:
-                sentence = f"jobs of {away!r} may be guests here in turn; drop one of the two"
+                sentence = f"{away!r} leads back here by away pools of its own; drop one of them"
                 yield Fault(f"{path}[{i}]", sentence)
                 break
             if name not in seen:

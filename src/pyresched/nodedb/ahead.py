@@ -33,14 +33,14 @@ class NodesAhead(NodeDb):
         fork.table.close_over_allocated()
         return fork
 
-    def advance(self, diff: Diff) -> NoReturn:
+    def advance(self, diff: Diff) -> NoReturn:  # noqa: ARG002
         """Refused: advance the node db itself."""
         raise TypeError("these are nodes as they will be; advance the node db they come from")
 
-    def upsert_many(self, nodes: Iterable[Node]) -> NoReturn:
+    def upsert_many(self, nodes: Iterable[Node]) -> NoReturn:  # noqa: ARG002
         """Refused: change the node db itself."""
         raise TypeError("these are nodes as they will be; change the node db they come from")
 
-    def remove_many(self, node_ids: Iterable[str]) -> NoReturn:
+    def remove_many(self, node_ids: Iterable[str]) -> NoReturn:  # noqa: ARG002
         """Refused: change the node db itself."""
         raise TypeError("these are nodes as they will be; change the node db they come from")

@@ -228,7 +228,9 @@ class NodeDb:
                 astray = [n.id for n in pool.nodes if self._pool_of.get(n.id) != name]
                 found.extend(f"INV-B4: node {id} is filed under another pool" for id in astray)
             for name, joint in sorted(self._joint.items()):
-                found.extend(f"round of pool {name}: {each}" for each in self._joint_breaches(joint))
+                found.extend(
+                    f"round of pool {name}: {each}" for each in self._joint_breaches(joint)
+                )
             for job_id, (node_id, *_) in self._homeless.items():
                 if node_id in self._pool_of:
                     found.append(f"INV-B6: job {job_id} waits for node {node_id}, which is there")
@@ -265,7 +267,9 @@ class NodeDb:
         name = PoolName(joint.table.pool)
         away = (self._known(each) for each in self._away[name])
         fresh = Pool.joint(self._known(name), away, self.config)
-        yield from breaches(joint.table, joint.nodes, [room_of(n, self.config) for n in joint.nodes])
+        yield from breaches(
+            joint.table, joint.nodes, [room_of(n, self.config) for n in joint.nodes]
+        )
         if joint.nodes != fresh.nodes:
             yield "INV-B12: its nodes are not those of the pool and its away pools"
         for job_id in sorted({*joint.table.bound_jobs(), *fresh.table.bound_jobs()}):

@@ -41,9 +41,7 @@ class Pool:
         What runs of others hold of a lent node is nothing that the round of *home* could free.
         """
         table, away = home.table, tuple(away)
-        one = cls(
-            PoolName(table.pool), table.levels, table.width, guests_first=table.guests_first
-        )
+        one = cls(PoolName(table.pool), table.levels, table.width, guests_first=table.guests_first)
         rows = (node for pool in (home, *away) for node in pool.nodes)
         nodes = tuple(sorted(rows, key=lambda node: node.id))
         lent = bytes(node.pool != table.pool for node in nodes)

@@ -176,8 +176,8 @@ def _adding(near: Vicinity, amounts: dict[str, int]) -> Change:
 def _ends(trials: Trials) -> Iterator[Change]:
     """On each of the nearest nodes the first of its jobs that holds all that is missing."""
     inputs = trials.inputs
-    near = {inputs.pool, *inputs.config.pool(inputs.pool).away_pools}
-    total = inputs.config.spec.sum(node.total for node in inputs.nodes if node.pool in near)
+    pools = {inputs.pool, *inputs.config.pool(inputs.pool).away_pools}
+    total = inputs.config.spec.sum(node.total for node in inputs.nodes if node.pool in pools)
     given = 0
     for near in _usable(trials):
         for other in trials.outlook.holders(near.node.id):

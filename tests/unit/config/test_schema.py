@@ -109,6 +109,17 @@ LIMITS: list[tuple[dict[str, object], str, str]] = [
     (pool(away_pools=["a"]), "pools[0].away_pools[0]", "is the pool itself"),
     (pool(away_pools=["b"]), "pools[0].away_pools[0]", "unknown pool 'b'"),
     (
+        {
+            "pools": [
+                {"name": "a", "away_pools": ["b"]},
+                {"name": "b", "away_pools": ["c"]},
+                {"name": "c", "away_pools": ["a"]},
+            ]
+        },
+        "pools[0].away_pools[0]",
+        "'b' leads back here by away pools of its own; drop one of them",
+    ),
+    (
         {"pools": [{"name": "a", "away_pools": ["b", "b"]}, {"name": "b"}]},
         "pools[0].away_pools[1]",
         "keep one",

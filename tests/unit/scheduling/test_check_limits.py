@@ -215,6 +215,15 @@ def test_nodes_where_jobs_of_the_pool_may_be_guests_will_do():
     assert "j" in refused(GUESTS, small, job("j", 2000, 1, pools=("big",)))
 
 
+def test_what_a_queue_may_hold_is_a_part_of_all_that_its_jobs_may_use():
+    """Half of it is more than half of the pool's own nodes, of which there may be none."""
+    limited = config(HALF, pools=GUESTS.pools)
+    nodes = [node("b1", pool="big"), node("b2", pool="big")]
+    assert refused(limited, nodes, job("j", 4000, 8192)) == {}
+    nodes[1] = node("b2", 2000, 8192, pool="big")
+    assert refused(limited, nodes, job("j", 4000, 8192))["j"].code is ReasonCode.CLASS_LIMIT
+
+
 def test_a_gang_may_be_partly_at_home_and_partly_guests():
     """The members are counted over both; a value of a label too."""
     zones = {"zone": "z"}
