@@ -27,16 +27,20 @@ __all__ = [
 ]
 
 _NAMED = 5  # rows that the message of a conflict names
+_KNOWN = 20  # words that are listed where none is near
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """What to write in place of *word*: the nearest of *known*, or all of them."""
+    """What to write in place of *word*: the nearest of *known*, or the first of them."""
     choices = list(known)
     folded = {choice.lower(): choice for choice in reversed(choices)}
     near = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     if near:
         return f"did you mean {folded[near[0]]!r}?"
-    return f"known: {', '.join(choices)}" if choices else "none is known"
+    if not choices:
+        return "none is known"
+    more = f" and {len(choices) - _KNOWN:,} more" if len(choices) > _KNOWN else ""
+    return f"known: {', '.join(choices[:_KNOWN])}{more}"
 
 
 class PyreschedError(Exception):

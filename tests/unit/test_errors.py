@@ -8,6 +8,7 @@ def test_the_nearest_known_word_is_offered_else_all() -> None:
     assert did_you_mean("CPU", ["cpu", "memory"]) == "did you mean 'cpu'?"
     assert did_you_mean("zzz", ["cpu", "memory"]) == "known: cpu, memory"
     assert did_you_mean("zzz", []) == "none is known"
+    assert did_you_mean("zzz", [str(n) for n in range(1000)]).endswith(", 18, 19 and 980 more")
 
 
 def test_what_a_user_wrote_wrong_is_one_family() -> None:

@@ -77,10 +77,14 @@ def _rows(told: Explanation) -> Iterator[tuple[str, str]]:
     for n, change in enumerate(told.changes):
         yield "" if n else "starts with", change.sentence(told.spec)
     if not told.changes:
-        tried = f"none of the single changes that were tried ({told.rounds:,} rounds)"
-        yield "starts with", tried
+        tried = f"none of the single changes that were tried ({_rounds(told.rounds)})"
+        yield "starts with", tried if told.rounds else "no change was tried"
     if told.left_out:
         yield "", f"{told.left_out:,} more were not tried; --rounds allows it"
+
+
+def _rounds(count: int) -> str:
+    return f"{count:,} round{'' if count == 1 else 's'}"
 
 
 def _place(told: Explanation) -> str:

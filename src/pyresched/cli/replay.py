@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pyresched.model import RoundResult, UnschedulableReason
+from pyresched.model import ResourceSpec, RoundResult, UnschedulableReason
+from pyresched.scheduling.explanation import evidence
 from pyresched.scheduling.saved import SavedRound, load_round, result_bytes
 from pyresched.simulator.placing import Existing, new_file
 
@@ -126,7 +127,7 @@ def _tables(saved: SavedRound, result: RoundResult, *, most: int | None) -> Iter
     yield from _table(
         "refused",
         ("reason", "jobs", "such as"),
-        _refused(result),
+        _refused(result, inputs.config.spec),
         most=None,
     )
     yield from _table(
@@ -137,7 +138,7 @@ def _tables(saved: SavedRound, result: RoundResult, *, most: int | None) -> Iter
     )
 
 
-def _refused(result: RoundResult) -> Iterator[tuple[str, ...]]:
+def _refused(result: RoundResult, spec: ResourceSpec) -> Iterator[tuple[str, ...]]:
     """Each kind of reason with its count, and the first job that has it with its own words."""
     first: dict[str, tuple[str, UnschedulableReason]] = {}
     for job_id, reason in result.refused.items():
@@ -145,7 +146,7 @@ def _refused(result: RoundResult) -> Iterator[tuple[str, ...]]:
     counts = sorted(result.refused_by_code().items(), key=lambda each: (-each[1], each[0]))
     for code, count in counts:
         job_id, reason = first[code]
-        yield code, f"{count:,}", f"{job_id}: {reason.sentence()}"
+        yield code, f"{count:,}", f"{job_id}: {evidence(reason, spec)}"
 
 
 def _shares(result: RoundResult) -> Iterator[tuple[str, ...]]:

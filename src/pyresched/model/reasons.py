@@ -102,6 +102,11 @@ class UnschedulableReason(Struct, frozen=True):
     expected: str = ""
     found: str = ""
 
+    @property
+    def class_name(self) -> str:
+        """The class whose limit it is, as a sentence has it; a round does not say which."""
+        return f"class {self.subject!r}" if self.subject else "its class"
+
     def sentence(self) -> str:
         """For people. Never compared, never parsed."""
         if self.code is ReasonCode.LABEL_DIFFERS and self.had:
@@ -170,8 +175,8 @@ _SENTENCES: Final = {
         "queue budget: the {reason.had} candidates of a queue that a round tries are tried"
     ),
     ReasonCode.CLASS_LIMIT: (
-        "class limit: {reason.resource}: the queue would hold {reason.wanted} in class "
-        "{reason.subject!r}, may hold {reason.had}"
+        "class limit: {reason.resource}: the queue would hold {reason.wanted} in {reason.class_name}, "
+        "may hold {reason.had}"
     ),
     ReasonCode.FLOATING_RESOURCES: (
         "floating resources: {reason.resource}: wanted {reason.wanted}, the pool has {reason.had} left"

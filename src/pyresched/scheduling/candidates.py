@@ -153,15 +153,23 @@ def _more_room(trials: Trials) -> None:
         if near.node.max_jobs is not None:
             wanted[PLACES] = len(trials.members)
         before = len(trials.found)
-        trials.least(partial(_growing, near, wanted), 0, _MOST_TIMES)
+        free = trials.outlook.free(near.node.id)
+        trials.least(partial(_growing, near, wanted, free), 0, _MOST_TIMES)
         if len(trials.found) > before:
             return
 
 
-def _growing(near: Vicinity, wanted: Mapping[str, int], times: int) -> Change:
-    """What the node lacks and so many times the request besides."""
-    amounts = {name: near.lacks.get(name, 0) + times * amount for name, amount in wanted.items()}
-    return _adding(near, {name: min(amount, _MOST_ADDED) for name, amount in amounts.items()})
+def _growing(
+    near: Vicinity, wanted: Mapping[str, int], free: Mapping[str, int], times: int
+) -> Change:
+    """What the node lacks and so many times the request besides, where that is not free there."""
+    amounts = dict(near.lacks)
+    for name, amount in wanted.items():
+        spare = 0 if name in near.lacks else max(free.get(name, amount) - amount, 0)
+        amounts[name] = near.lacks.get(name, 0) + times * amount - spare
+    return _adding(
+        near, {name: min(amount, _MOST_ADDED) for name, amount in amounts.items() if amount > 0}
+    )
 
 
 def _adding(near: Vicinity, amounts: dict[str, int]) -> Change:

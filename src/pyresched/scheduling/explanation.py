@@ -29,7 +29,15 @@ from pyresched.scheduling.nearest import Outlook, Vicinity
 from pyresched.scheduling.remedies import PLACES, Change, mates, readable
 from pyresched.scheduling.trials import Runner, Trials
 
-__all__ = ["MOST_ROUNDS", "Ahead", "Explanation", "Nearest", "Standing", "explain_inputs"]
+__all__ = [
+    "MOST_ROUNDS",
+    "Ahead",
+    "Explanation",
+    "Nearest",
+    "Standing",
+    "evidence",
+    "explain_inputs",
+]
 
 MOST_ROUNDS: Final = 60
 """That are run for the changes of one job, unless others are asked for."""
@@ -112,16 +120,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     def evidence(self, reason: UnschedulableReason) -> str:
         """The sentence of *reason* with amounts in the units that people use."""
-        resource = next((r for r in self.spec.resources if r.name == reason.resource), None)
-        if resource is None:
-            return reason.sentence()
-        # The sentence has them in this order: what is wanted, then what there was.
-        before, wanted, rest = reason.sentence().partition(f" {reason.wanted}")
-        middle, had, end = rest.rpartition(f" {reason.had}")
-        if not (wanted and had):
-            return reason.sentence()
-        shown = [readable(resource, amount) for amount in (reason.wanted, reason.had)]
-        return f"{before} {shown[0]}{middle} {shown[1]}{end}"
+        return evidence(reason, self.spec)
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain values, in a fixed order."""
@@ -186,6 +185,20 @@ class Explanation(Struct, frozen=True, kw_only=True):
                 assert self.reason is not None
                 return f"waits: {self.evidence(self.reason)}"
         return f"is {self.state.replace('_', ' ')}, and not in pool {self.pool!r}"
+
+
+def evidence(reason: UnschedulableReason, spec: ResourceSpec) -> str:
+    """The sentence of *reason* with amounts in the units that people use, not in steps of *spec*."""
+    resource = next((r for r in spec.resources if r.name == reason.resource), None)
+    if resource is None:
+        return reason.sentence()
+    # The sentence has them in this order: what is wanted, then what there was.
+    before, wanted, rest = reason.sentence().partition(f" {reason.wanted}")
+    middle, had, end = rest.rpartition(f" {reason.had}")
+    if not (wanted and had):
+        return reason.sentence()
+    shown = [readable(resource, amount) for amount in (reason.wanted, reason.had)]
+    return f"{before} {shown[0]}{middle} {shown[1]}{end}"
 
 
 def explain_inputs(

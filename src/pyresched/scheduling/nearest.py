@@ -81,9 +81,27 @@ class Outlook:
         """The node that is nearest, or None where there is no node."""
         return self.nodes[0] if self.nodes else None
 
+    def free(self, node_id: str) -> dict[str, int]:
+        """What a node has left by resource once the round is over, in steps."""
+        names = self.inputs.config.spec.names
+        return dict(zip(names, self._fork.allocatable(node_id, EVICTED), strict=True))
+
     def excluded(self, priority: int) -> tuple[Exclusion, ...]:
-        """Why not which nodes, each counted once under its first reason."""
-        return self._fork.not_found(self._on_nodes(self.asked), priority).excluded
+        """Why not which nodes, each counted once under its first reason; not those with room."""
+        asked = self._on_nodes(self.asked)
+        every = self._fork.not_found(asked, priority).excluded
+        if not self._fork.find(asked, priority):
+            return every
+        # What is in nobody's way has no reason: it is counted with the closed ones.
+        room = sum(
+            bool(self._fork.find(asked, priority, only=(node.id,))) for node in self._fork.nodes
+        )
+        closed = ReasonCode.NODES_CLOSED
+        told = [
+            each if each.reason.code is not closed else Exclusion(each.reason, each.nodes - room)
+            for each in every
+        ]
+        return tuple(sorted((each for each in told if each.nodes), key=lambda each: each.order))
 
     def holders(self, node_id: str) -> list[Job]:
         """The jobs that ran on a node before the round and still do, who should end first first.

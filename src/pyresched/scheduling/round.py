@@ -165,6 +165,7 @@ class _Plan:
         )
         self._penalties = by_queue(state.penalties, now)
         self._nothing = ResourceVector.zero(len(total))
+        self._counted: dict[QueueName, ResourceVector | None] = {}  # of demands, at first
 
     def walk(self, *, gives_way: bool) -> RoundWalk:
         """The native part of the round, on a copy of the nodes of its own."""
@@ -204,6 +205,8 @@ class _Plan:
                 sorted(lagging_nodes(self._nodes.nodes(), self._snapshot.leased(), config))
             )
         self._set_limits(walk)
+        # What the walk places is among what is held by class from then on, and still asked for.
+        self._counted = {queue: self._constrained(walk, queue) for queue, *_ in walk.standings()}
         standings = self.standings(walk)
         adjusted, protected = self.rule.adjusted(standings), self.rule.protected(standings)
         for each in standings:
@@ -244,7 +247,7 @@ class _Plan:
             )
 
     def standings(self, walk: RoundWalk) -> list[Standing]:
-        """Where each queue that takes part stands now."""
+        """Where each queue that takes part stands now; what it may ask for is as it was at first."""
         return [
             Standing(
                 queue=queue,
@@ -252,7 +255,7 @@ class _Plan:
                 held=held,
                 asked=asked,
                 now=now,
-                constrained=self._constrained(walk, queue),
+                constrained=self._counted[queue],
                 penalty=self._penalties.get(queue),
                 raw_weight=self._queues[queue].weight,
             )

@@ -50,8 +50,9 @@ def test_a_replay_shows_who_gave_way_to_whom_and_who_waits_why(run: Run, file: P
     """Names are shown as they are, brackets too."""
     code, out, err = run("replay", file)
     assert (code, err) == (0, "")
-    for shown in ("new", "old[1]", "fair_share", "exceeds_every_node", "large", "shares"):
+    for shown in ("new", "old[1]", "fair_share", "exceeds_every_node", "large: ", "shares"):
         assert shown in out
+    assert "cpu: wanted 9," in out  # cores, as explain has them, not thousandths
 
 
 def test_the_whole_result_is_printed_and_kept_as_json(run: Run, file: Path) -> None:

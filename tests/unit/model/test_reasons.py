@@ -61,6 +61,10 @@ from pyresched.model import Ends, ReasonCode, UnschedulableReason
             "class limit: cpu: the queue would hold 9 in class 'spot', may hold 8",
         ),
         (
+            UnschedulableReason(ReasonCode.CLASS_LIMIT, resource="cpu", wanted=9, had=8),
+            "class limit: cpu: the queue would hold 9 in its class, may hold 8",
+        ),
+        (
             UnschedulableReason(ReasonCode.FLOATING_RESOURCES, resource="licence", wanted=2, had=1),
             "floating resources: licence: wanted 2, the pool has 1 left",
         ),

@@ -122,6 +122,15 @@ def test_more_than_the_missing_room_where_others_come_first():
     assert more.amounts["cpu"] == 3000
 
 
+def test_no_more_of_what_the_node_has_enough_of_is_asked_for():
+    """Where others come first: what they take besides is there already, up to the last of it."""
+    others = [job(f"first-{n}", 2000, 2000, queue="a") for n in range(3)]
+    world = full().with_jobs(x(2000, 2000), others)
+    found = told(world)
+    (more,) = [change for change in found.changes if change.kind.value == "more_room"]
+    assert more.amounts == {"cpu": 7000, "memory": 8000 - (8192 - 1024)}
+
+
 def test_a_job_larger_than_every_node_is_told_by_how_much():
     """And what it might ask for instead."""
     found = told(World().with_nodes(node("n1")).with_queues("a").with_jobs(x(9000, 1024)))
@@ -428,6 +437,20 @@ def test_a_floating_resource_might_be_bought():
     assert found.reason.code is ReasonCode.FLOATING_RESOURCES
     assert sentences(found) == ["give the pool 1 licence more"]
     assert found.nearest.lacks == {}
+    assert found.excluded == ()  # there is room on n1: it is not told to be closed
+
+
+def test_nodes_with_room_are_not_among_those_that_keep_a_job_off():
+    """A limit holds it back; of the nodes only those are told that could not take it."""
+    world = World().with_nodes(node("n1"), node("n2", 500, 512), node("n3", intake=Intake.CORDONED))
+    world.with_queues("a").with_jobs(x())
+    world.queues["a"] = structs.replace(world.queues["a"], cordoned=True)
+    found = told(world)
+    assert found.nearest.sentence() == "'n1': lacks nothing"
+    assert [each.sentence() for each in found.excluded] == [
+        "1 node: insufficient resources: cpu: wanted 1000, best node had 500",
+        "1 node: cordoned",
+    ]
 
 
 # --- other jobs -----------------------------------------------------------------------------------

@@ -502,6 +502,18 @@ def test_shares_say_where_each_queue_stood():
     assert (b.adjusted_share, b.protected_share, b.resulting_share) == (0.25, 0.75, 0.25)
 
 
+def test_what_a_queue_may_ask_for_does_not_grow_by_what_the_round_gives_it():
+    """Shares are read after the round, but say what it went by; here a class has a limit."""
+    classes = [PriorityClass(name="default", priority=1000, max_fraction_per_queue={"cpu": 0.75})]
+    world = World(config=SchedulingConfig(priority_classes=classes)).with_queues("a", "b")
+    world.with_nodes(node("n1", 32_000, 8192))
+    world.with_jobs(jobs(8, 4000, 512, prefix="b", queue="b"), job("a", 4000, 512, queue="a"))
+    a, b = decided(world).shares
+    assert (a.demand_share, a.constrained_demand_share, a.resulting_share) == (0.125, 0.125, 0.125)
+    assert (b.demand_share, b.constrained_demand_share, b.resulting_share) == (1.0, 0.75, 0.75)
+    assert (a.adjusted_share, b.adjusted_share) == (0.125, 0.75)
+
+
 def test_a_result_survives_pickling_and_json():
     """Saved and loaded it is the same result; refusals may be counted without being looked at."""
     world = World().with_nodes(big()).with_queues("queue-a").with_jobs(jobs(40, *SMALL))
