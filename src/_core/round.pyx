@@ -533,7 +533,7 @@ cdef class RoundWalk(RoundSeats):
             if self.entries[at].team != NOWHERE:
                 member = &self.entries[self.members[k]]
             if (member.node != NOWHERE and member.home != NOWHERE
-                    and member.priority > active_run(member.record).priority):
+                    and member.priority > member.home_priority):
                 return True
         return False
 

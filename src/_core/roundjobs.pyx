@@ -94,7 +94,8 @@ cdef class RoundJobs:
 
     def __cinit__(self, NodeTable table not None, DominantResourceFairness fairness not None,
                   dict classes not None, str pool not None, *, int64_t now=0,
-                  Py_ssize_t lookback=0, variants_of=None, members_of=None, **_policy):
+                  Py_ssize_t lookback=0, variants_of=None, members_of=None, bint home=True,
+                  **_policy):
         self.width = table.width
         if fairness.width != self.width:
             raise ValueError("table and fairness must agree in the number of resources")
@@ -103,6 +104,7 @@ cdef class RoundJobs:
         self.pool = pool
         self.now = now
         self.lookback = lookback
+        self.may_home = home
         self.variants_of = variants_of
         self.members_of = members_of
         self.classes = {
@@ -336,7 +338,11 @@ cdef class RoundJobs:
         entry.node = entry.home = binding.node
         entry.home_shape = binding.shape
         entry.leased_at = run.leased_at
-        entry.priority = binding.priority
+        entry.priority = entry.home_priority = binding.priority
+        if ours and self.may_home and not self.shapes[shape].barred and (
+                self.table.masks[shape].tiers[binding.node]):
+            # At home its class says how urgent it is, whatever that said when it was placed.
+            entry.priority = entry.home_priority = self.shapes[shape].priority
         entry.preemptible = binding.preemptible
         entry.standing = STAYS if ours else GUEST
         entry.was_guest = not ours

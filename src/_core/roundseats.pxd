@@ -29,7 +29,6 @@ cdef class RoundSeats(RoundLimits):
     # What a round may do at all.
     cdef bint may_take_share
     cdef bint may_take_urgent
-    cdef bint may_home
     cdef bint may_away
     cdef bint may_gang_away
 

@@ -27,13 +27,12 @@ cdef class RoundSeats(RoundLimits):
     """Seats for jobs and gangs."""
 
     def __cinit__(self, *_args, avoid_of=None, values_of=None, bint share=True,
-                  bint urgency=True, bint home=True, bint away=True, bint gang_away=True,
+                  bint urgency=True, bint away=True, bint gang_away=True,
                   **_policy):
         self.avoid_of = avoid_of
         self.values_of = values_of
         self.may_take_share = share
         self.may_take_urgent = urgency
-        self.may_home = home
         self.may_away = away
         self.may_gang_away = gang_away
         self.allowed = <uint8_t *> calloc(max(self.table.count, 1), 1)
@@ -222,7 +221,7 @@ cdef class RoundSeats(RoundLimits):
         if entry.node == entry.home:
             # However it got there: it has not been touched.
             run = active_run(entry.record)
-            entry.priority = run.priority
+            entry.priority = entry.home_priority
             entry.leased_at = run.leased_at
         entry.method = seat.method
         if seat.method >> 2 or self.table.lent[seat.node]:
@@ -232,8 +231,11 @@ cdef class RoundSeats(RoundLimits):
         entry.standing = PLACED_NOW
         if entry.home == NOWHERE:
             self.count_new(entry, 1)
-        if entry.preemptible:
-            lane = &self.lanes[entry.lane]
+        lane = &self.lanes[entry.lane]
+        if not entry.preemptible:
+            # What was placed before it and may give way comes back after it.
+            self.reordered = self.reordered or lane.placed_priority >= 0
+        else:
             self.reordered = self.reordered or (
                 0 <= lane.placed_priority != entry.record.priority)
             lane.placed_priority = entry.record.priority
@@ -395,9 +397,8 @@ cdef class RoundSeats(RoundLimits):
             fits = fits and self.table.fits(member.home, member.home_shape, 0)
             if not fits:
                 break
-            run = active_run(member.record)
             self.table.bind_handle(
-                member.handle, member.home_shape, member.home, run.priority,
+                member.handle, member.home_shape, member.home, member.home_priority,
                 self.lowest == INT64_MAX,
                 self.table.bindings[member.handle].pool)
         if asked or not fits:
@@ -412,7 +413,7 @@ cdef class RoundSeats(RoundLimits):
                 member.standing = GUEST if member.was_guest else PLACED_NOW
                 self.count_run(each, 1, True)
             member.node = member.home
-            member.priority = run.priority
+            member.priority = member.home_priority
             member.leased_at = run.leased_at
             member.preemptible = 1  # what is not gives no way
             member.verdict = NO_VERDICT

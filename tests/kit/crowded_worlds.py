@@ -25,7 +25,7 @@ from pyresched.model import (
     WellKnownNodeType,
 )
 
-__all__ = ["AWAY", "CLASSES", "Kind", "crowded_world", "limited", "odd_world"]
+__all__ = ["AWAY", "CLASSES", "Kind", "crowded_world", "limited", "odd_world", "repriced"]
 
 CLASSES = (
     PriorityClass(name="low", priority=0, preemptible=True),
@@ -218,6 +218,16 @@ def crowded_world(seed: int | Random, *, tainted: float = 0.15) -> World:
     for _ in range(draw.randint(1, 15)):
         world.with_jobs(kind.submission(draw, count))
         count += 1
+    return world
+
+
+def repriced(world: World, seed: int | Random) -> World:
+    """The world after a tenth of its runs were placed when their classes had other priorities."""
+    draw = Random(seed) if isinstance(seed, int) else seed
+    for id, row in world.jobs.items():
+        if row.active_run is not None and draw.random() < 0.1:
+            run = row.runs[-1].replace(priority=draw.choice([0, 500, 3000]))
+            world.jobs[id] = row.replace(runs=(*row.runs[:-1], run))
     return world
 
 

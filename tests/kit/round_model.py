@@ -384,10 +384,13 @@ class PlainRound(Rows):
         assert isinstance(trial, list)
         self.took |= any(each[4] for each in trial)
         self.went_away |= any(each[5] for each in trial)
-        if head.class_.preemptible:
-            for job, *_ in trial:
-                last = self.last_priority.get(job.queue, job.priority)
-                self.reordered |= last != job.priority
+        for job, *_ in trial:
+            last = self.last_priority.get(job.queue)
+            if not head.class_.preemptible:
+                # What was placed before it and may give way comes back after it.
+                self.reordered |= last is not None
+            else:
+                self.reordered |= last not in {None, job.priority}
                 self.last_priority[job.queue] = job.priority
         self.settle(head.jobs)
         return ""

@@ -445,7 +445,7 @@ class Rows:
         def size(nodes: list[Node]) -> float:
             amounts = [0] * self.width
             for node in nodes:
-                if self.takes(node):
+                if node.takes_new_runs:
                     amounts = add(amounts, node.allocatable)
             return self.cost(amounts)
 

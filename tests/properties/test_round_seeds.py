@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.crowded_worlds import crowded_world, limited, odd_world
+from kit.crowded_worlds import crowded_world, limited, odd_world, repriced
 from kit.deciding import BY_MODEL, Decider
 from kit.round_checks import breaches
 
@@ -21,6 +21,7 @@ KINDS = {
     "odd": (odd_world, range(150)),
     "crowded": (crowded_world, range(150, 300)),
     "away": (partial(crowded_world, tainted=0.4), range(300, 400)),
+    "repriced": (lambda seed: repriced(crowded_world(seed), seed), range(400, 480)),
 }
 
 

@@ -9,7 +9,7 @@ from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kit.crowded_worlds import CLASSES, Kind, crowded_world, limited, odd_world
+from kit.crowded_worlds import CLASSES, Kind, crowded_world, limited, odd_world, repriced
 from kit.deciding import BY_MODEL, Decider
 from kit.jobs import jobs, leased
 from kit.round_checks import breaches
@@ -23,6 +23,7 @@ worlds = st.one_of(
     draws.map(odd_world),
     draws.map(crowded_world),
     draws.map(lambda draw: crowded_world(draw, tainted=0.4)),
+    draws.map(lambda draw: repriced(crowded_world(draw, tainted=0.2), draw)),
 )
 
 
