@@ -242,7 +242,7 @@ class PlainRound(Rows):
 
     def passed_over(self, head: Candidate) -> bool:
         """Whether it finds no room, or may not look for it."""
-        why = self.remembered(head)
+        why = self.hopeless(head) or self.remembered(head)
         if why is not None and self.has_home(head) and self.home_is_free(head.jobs):
             return False
         if why is None and not self.has_home(head):
@@ -250,6 +250,22 @@ class PlainRound(Rows):
         if why is not None:
             self.refuse(head, why)
         return why is not None
+
+    def hopeless(self, head: Candidate) -> str | None:
+        """Why no open node could hold a member even if it were empty: it takes no turn."""
+        for job in head.jobs:
+            variants = [()] if self.rules.home else []
+            if self.rules.away:
+                variants += [more for _, more in self.rules.away_of(job)]
+            if not any(
+                node.takes_new_runs
+                and self.matches(node, job.requirements, more)
+                and self.within(self.wants(job), self.room(node))
+                for node in self.nodes
+                for more in variants
+            ):
+                return self.why_not(job, self.nodes)
+        return None
 
     def remembered(self, head: Candidate) -> str | None:
         """Why it finds no room, if the like of it has been tried in this pass."""
