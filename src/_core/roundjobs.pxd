@@ -68,7 +68,7 @@ cdef struct Entry:
     const Record *record
     int64_t leased_at     # of the run that it has, or had
     int64_t priority      # at which it is placed
-    int64_t home_priority # at which it had its home
+    int64_t home_priority  # at which it had its home
     int32_t shape         # of its requirements; NOWHERE: none that a node could be asked for
     int32_t handle        # in the table
     int32_t node          # that it holds; NOWHERE: none

@@ -128,10 +128,14 @@ def _who_gave_way(world: World, decided: Decided, before: Rows) -> Iterator[str]
             yield f"INV-R4: {job_id} gave way to {for_job}"
             continue
         urgency = before.priority(world.jobs[for_job])
-        if cause == "fair_share" and run.priority > urgency:
+        if cause == "fair_share" and before.at[job_id].priority > urgency:
             yield f"INV-R4: {job_id} is more urgent than {for_job}"
         # Sent away from home first, it was less urgent when it lost that place too.
-        if cause == "urgency" and run.priority >= urgency and not (class_ and class_.away):
+        if (
+            cause == "urgency"
+            and before.at[job_id].priority >= urgency
+            and not (class_ and class_.away)
+        ):
             yield f"INV-R4: {job_id} is as urgent as {for_job}"
 
 
