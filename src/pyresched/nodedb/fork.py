@@ -78,11 +78,12 @@ class NodeFork:
         *priority* is that of the class that *requirements* name unless one is given; then the
         class is not looked up.
         *avoid* are pairs of node id and rank. Order at a level: nodes not in it, then those by
-        rank (1: used, 2: failed on); nodes without an untolerated `PreferNoSchedule` taint first;
-        preferences; what spreads want; best fit (least left of the first resource, then of the
-        next); node id. With *only*, even an empty one, no other node counts. Unknown ids in *avoid* mean nothing,
-        in *only* they raise UnknownNode. Raises InputError for a request that is negative or of
-        another width, and ConfigError for a class that is not there.
+        rank (1: used, 2: failed on); those of the pool before those of its away pools; nodes
+        without an untolerated `PreferNoSchedule` taint first; preferences; what spreads want; best
+        fit (least left of the first resource, then of the next); node id. With *only*, even an
+        empty one, no other node counts. Unknown ids in *avoid* mean nothing, in *only* they raise
+        UnknownNode. Raises InputError for a request that is negative or of another width, and
+        ConfigError for a class that is not there.
         """
         at = self._priority(requirements, priority)
         avoided = self._avoided(avoid) if avoid else None
