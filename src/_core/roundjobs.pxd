@@ -51,7 +51,7 @@ cdef enum:
     # In `Entry.verdict`, where 0 and more is an index of a reason.
     NO_VERDICT = -1
     NO_ROOM = -2         # for its shape: why is worked out when the round is over
-    KINDS_KEPT = 4096
+    WANTED_KEPT = 4096
 
 # Vectors of a lane, in this order.
 cdef enum:
@@ -163,8 +163,8 @@ cdef struct Shape:
     uint8_t preemptible
     uint8_t hope             # whether any node could ever hold it
 
-cdef struct SeenKind:
-    const void *kind
+cdef struct SeenWanted:
+    const void *wanted
     int32_t shape
 
 
@@ -214,7 +214,7 @@ cdef class RoundJobs:
     cdef Py_ssize_t variant_count
     cdef Py_ssize_t variant_space
     cdef list kept_requirements
-    cdef SeenKind seen[KINDS_KEPT]
+    cdef SeenWanted seen[WANTED_KEPT]
     cdef Reason *reasons
     cdef Py_ssize_t reason_count
     cdef Py_ssize_t reason_space

@@ -17,6 +17,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memset
 
+from pyresched._core.bits cimport prefetch
 from pyresched._core.drf cimport DominantResourceFairness
 from pyresched._core.ids cimport KIND_HEAP, KIND_ULID, KIND_UUID, form_text
 from pyresched._core.jobreader cimport Walk
@@ -30,6 +31,9 @@ from pyresched._core.values cimport SUCCEEDED, Gang, Requirements
 from pyresched._core.views cimport Job, job_view
 
 from pyresched.errors import InputError
+
+cdef enum:
+    NEAR = 3      # jobs ahead: their records are at hand by now, their kinds are asked for
 
 CODES = (
     "insufficient_resources",
@@ -78,8 +82,13 @@ cdef class Records:
 
     cdef const Record *next(self) except? NULL:
         """The next, NULL at the end."""
-        if self.walk is not None:
-            return self.walk.step()
+        cdef const Record *record
+        cdef Walk walk = self.walk
+        if walk is not None:
+            record = walk.step()
+            if record != NULL and walk.ahead_at + NEAR < walk.ahead_count:
+                prefetch(walk.ahead[walk.ahead_at + NEAR].kind)
+            return record
         for self.last in self.views:
             return self.last.record
         return NULL
@@ -381,11 +390,12 @@ cdef class RoundJobs:
 
     cdef int32_t shape_of_kind(self, const Record *record) except -2:
         """The shape of what *record* requires; NOWHERE if no node could be asked for it."""
-        cdef SeenKind *seen = &self.seen[(<size_t> record.kind >> 5) % KINDS_KEPT]
-        if seen.kind == record.kind:
+        cdef const void *wanted = <const void *> (<Kind> <object> record.kind).requirements
+        cdef SeenWanted *seen = &self.seen[(<size_t> wanted >> 5) % WANTED_KEPT]
+        if seen.wanted == wanted:
             return seen.shape
         seen.shape = self.shape_of((<Kind> <object> record.kind).requirements)
-        seen.kind = record.kind
+        seen.wanted = wanted
         return seen.shape
 
     cdef int32_t shape_of(self, Requirements requirements) except -2:
