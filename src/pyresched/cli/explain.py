@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from pyresched.model import format_duration
 from pyresched.scheduling import Explanation, load_round
 
 __all__ = ["explain"]
@@ -64,6 +65,10 @@ def _rows(told: Explanation) -> Iterator[tuple[str, str]]:
         yield "node", told.node_id
     if told.for_job_id is not None:
         yield "for", told.for_job_id
+    if told.ended_with:
+        yield "ended with", told.ended_with
+    if told.delay is not None:
+        yield "queued again", f"in {format_duration(told.delay)}"
     if told.reason is None:
         return
     yield "waits", told.evidence(told.reason)

@@ -120,7 +120,10 @@ class UnschedulableReason(Struct, frozen=True):
         if self.code is ReasonCode.PAST_LOOKBACK:
             return f"{text}: only the first {self.had} jobs of the queue were looked at"
         if self.wanted:
-            return f"{text}: wanted {self.wanted} members, had {self.had}"
+            became = _OF_MEMBERS.get(self.code)
+            if became is None:
+                return f"{text}: wanted {self.wanted} members, had {self.had}"
+            return f"{text}: {self.had} of {self.wanted} members {became}"
         return text
 
     def to_dict(self) -> dict[str, str | int]:
@@ -135,6 +138,11 @@ class UnschedulableReason(Struct, frozen=True):
         texts = {"subject": self.subject, "expected": self.expected, "found": self.found}
         return plain | {name: text for name, text in texts.items() if text}
 
+
+_OF_MEMBERS: Final = {
+    ReasonCode.GANG_DOES_NOT_FIT: "found a node",
+    ReasonCode.GANG_INCOMPLETE: "are queued",
+}
 
 _SENTENCES: Final = {
     ReasonCode.NODE_NOT_NAMED: "not one of the nodes asked for",

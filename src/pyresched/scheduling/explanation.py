@@ -12,7 +12,9 @@ from msgspec import Struct, structs
 
 from pyresched.errors import InputError, did_you_mean
 from pyresched.model import (
+    Duration,
     Exclusion,
+    Instant,
     Job,
     JobId,
     JobState,
@@ -21,7 +23,9 @@ from pyresched.model import (
     ResourceSpec,
     RoundResult,
     UnschedulableReason,
+    format_duration,
 )
+from pyresched.model.system import is_template
 from pyresched.nodedb import NodeDb
 from pyresched.scheduling.candidates import search
 from pyresched.scheduling.inputs import RoundInputs
@@ -54,6 +58,7 @@ class Standing(StrEnum):
     REFUSED = "refused"  # it is queued here and gets no node
     NOT_HERE = "not_here"  # it is queued or runs in other pools
     BACKING_OFF = "backing_off"  # it failed, and waits for its delay
+    TEMPLATE = "template"  # a system job: its jobs, one for each node, are placed in its stead
     ENDED = "ended"
 
 
@@ -89,7 +94,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     `position` in its queue counts from 1 (of a gang: of its last member); `node_id` is where it
     is or goes, `for_job_id` whom it gives way to. `changes` start it, each by itself and each
     seen to in a round of its own, the smallest first (`Change.size`); `rounds` were run for
-    them, and `left_out` counts those that were not tried because that was enough.
+    them, and `left_out` counts those that were not tried because that was enough. `ended_with` is
+    the reason of a job that has ended, `delay` how long one that backs off has yet to wait.
     """
 
     job_id: JobId
@@ -108,6 +114,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     rounds: int = 0
     left_out: int = 0
+    ended_with: str = ""
+    delay: Duration | None = None
 
     @property
     def smallest(self) -> Change | None:
@@ -116,7 +124,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     def sentence(self) -> str:
         """For people. Never compared, never parsed."""
-        return " ".join(f"{each}." for each in self._sentences())
+        return " ".join(f"{each[0].upper()}{each[1:]}." for each in self._sentences())
 
     def evidence(self, reason: UnschedulableReason) -> str:
         """The sentence of *reason* with amounts in the units that people use."""
@@ -151,6 +159,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
             "changes": [each.to_dict(self.spec) for each in self.changes],
             "rounds": self.rounds,
             "left_out": self.left_out,
+            "ended_with": self.ended_with,
+            "delay": self.delay,
             "sentence": self.sentence(),
         }
 
@@ -159,9 +169,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
         if self.standing is not Standing.REFUSED:
             return said
         if self.ahead is not None:
-            before = (
-                f"{self.ahead.jobs} of its queue are before it, {self.ahead.placed} of them start"
-            )
+            jobs = f"{self.ahead.jobs} job{'' if self.ahead.jobs == 1 else 's'}"
+            before = f"{jobs} of its queue before it, of which {self.ahead.placed} now start"
             said.append(before if self.ahead.jobs else "it is the first of its queue")
         if self.nearest is not None:
             said.append(f"nearest is node {self.nearest.sentence()}")
@@ -184,7 +193,18 @@ class Explanation(Struct, frozen=True, kw_only=True):
             case Standing.REFUSED:
                 assert self.reason is not None
                 return f"waits: {self.evidence(self.reason)}"
-        return f"is {self.state.replace('_', ' ')}, and not in pool {self.pool!r}"
+        return self._elsewhere()
+
+    def _elsewhere(self) -> str:
+        match self.standing:
+            case Standing.TEMPLATE:
+                return f"is a template, never placed itself; ask about {self.job_id + '@NODE'!r}"
+            case Standing.ENDED:
+                return f"has ended: {': '.join(filter(None, (self.state, self.ended_with)))}"
+            case Standing.BACKING_OFF:
+                then = "a while" if self.delay is None else format_duration(self.delay)
+                return f"failed and is backing off: it is queued again in {then}"
+        return f"is {self.state.replace('_', ' ')}, but not in pool {self.pool!r}"
 
 
 def evidence(reason: UnschedulableReason, spec: ResourceSpec) -> str:
@@ -230,6 +250,8 @@ def explain_inputs(
         node_id=node_id,
         for_job_id=for_job_id,
         reason=reason,
+        ended_with=job.reason if standing is Standing.ENDED else "",
+        delay=_delay(job, inputs.now) if standing is Standing.BACKING_OFF else None,
     )
     if reason is None:
         return told
@@ -276,6 +298,11 @@ def _refused(  # noqa: PLR0917  # what `explain_inputs` has found out
     )
 
 
+def _delay(job: Job, now: Instant) -> Duration | None:
+    """How long a job that backs off has yet to wait, or None if its row does not say."""
+    return None if job.eligible_at is None else max(job.eligible_at - now, 0)
+
+
 def _standing(job: Job, result: RoundResult) -> tuple[Standing, NodeId | None, JobId | None]:
     """What became of it, where it is or was, and for whom it goes."""
     for placed in result.scheduled:
@@ -294,6 +321,8 @@ def _standing(job: Job, result: RoundResult) -> tuple[Standing, NodeId | None, J
         return (Standing.RUNNING if here else Standing.NOT_HERE), job.node_id, None
     if job.state.terminal:
         return Standing.ENDED, None, None
+    if is_template(job):
+        return Standing.TEMPLATE, None, None
     backing_off = job.state is JobState.BACKING_OFF
     return (Standing.BACKING_OFF if backing_off else Standing.NOT_HERE), None, None
 

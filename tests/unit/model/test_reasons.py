@@ -15,7 +15,7 @@ from pyresched.model import Ends, ReasonCode, UnschedulableReason
         ),
         (
             UnschedulableReason(ReasonCode.GANG_INCOMPLETE, wanted=4, had=3),
-            "gang incomplete: wanted 4 members, had 3",
+            "gang incomplete: 3 of 4 members are queued",
         ),
         (
             UnschedulableReason(ReasonCode.PAST_LOOKBACK, Ends.QUEUE, wanted=7, had=5),
@@ -59,6 +59,10 @@ from pyresched.model import Ends, ReasonCode, UnschedulableReason
                 ReasonCode.CLASS_LIMIT, resource="cpu", wanted=9, had=8, subject="spot"
             ),
             "class limit: cpu: the queue would hold 9 in class 'spot', may hold 8",
+        ),
+        (
+            UnschedulableReason(ReasonCode.GANG_DOES_NOT_FIT, wanted=4, had=3),
+            "gang does not fit: 3 of 4 members found a node",
         ),
         (
             UnschedulableReason(ReasonCode.CLASS_LIMIT, resource="cpu", wanted=9, had=8),

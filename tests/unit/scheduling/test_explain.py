@@ -178,7 +178,7 @@ def test_nothing_is_proposed_where_two_words_are_in_the_way():
         "untolerated_taint",
         "label_missing",
     ]
-    assert "no single change" in found.sentence()
+    assert "No single change" in found.sentence()
     assert "taint gpu=:NoSchedule not tolerated" in found.sentence()
 
 
@@ -463,6 +463,7 @@ def test_a_job_that_does_not_wait_is_told_where_it_is():
         ended(leased(job("ended", queue="a"))),
         backing_off(leased(job("failed", queue="a"))),
         job("away", queue="a", pools=("other",)),
+        job("each", queue="a", pools=(), job_type="system"),
     )
     standing = {id: told(world, id).standing for id in world.jobs}
     assert standing == {
@@ -471,9 +472,24 @@ def test_a_job_that_does_not_wait_is_told_where_it_is():
         "ended": Standing.ENDED,
         "failed": Standing.BACKING_OFF,
         "away": Standing.NOT_HERE,
+        "each": Standing.TEMPLATE,
     }
-    assert told(world, "x").sentence() == "job 'x' of queue 'a' starts on node 'n1'."
-    assert "backing off" in told(world, "failed").sentence()
+    assert "ask about 'each@NODE'" in told(world, "each").sentence()
+    assert told(world, "x").sentence() == "Job 'x' of queue 'a' starts on node 'n1'."
+    assert "not in pool 'default'" in told(world, "away").sentence()
+
+
+def test_a_job_that_has_ended_or_failed_is_told_why_or_how_long_it_has_to_wait():
+    """The reason on its row; the rest of its delay, and none that is over."""
+    world = full().with_jobs(
+        ended(leased(job("e", queue="a"))).replace(reason="gang_exceeds_burst"),
+        backing_off(leased(job("f", queue="a")), eligible_at=90 * NANOS),
+    )
+    world.now = 60 * NANOS
+    assert told(world, "e").sentence().endswith("gang_exceeds_burst.")
+    assert told(world, "f").sentence().endswith("is queued again in 30s.")
+    world.now = 95 * NANOS
+    assert told(world, "f").to_dict()["delay"] == 0
 
 
 def test_a_job_that_gives_way_is_told_to_whom():
