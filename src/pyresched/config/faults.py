@@ -98,7 +98,7 @@ def rate_faults(path: str, prefix: str, rate: float | None, burst: int | None) -
     at_rate, at_burst = (key_path(path, f"{prefix}{name}") for name in ("rate", "burst"))
     if rate is not None and not _RATE_MIN <= rate <= _RATE_MAX:
         sentence = (
-            f"{rate} is no rate; write a number each second from {_RATE_MIN} to {_RATE_MAX:g}"
+            f"{rate} is no rate; write a number each second from {_RATE_MIN:.9f} to {_RATE_MAX:.0f}"
         )
         yield Fault(at_rate, f"{sentence}, or leave it out for no limit")
     if burst is not None and not 1 <= burst <= INT32_MAX:

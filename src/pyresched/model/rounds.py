@@ -106,7 +106,8 @@ class QueueShare(Struct, frozen=True, kw_only=True, gc=False):
     class cut to its limit, `penalty_share` that of runs which ended too soon and still count for
     its turn. `fair_share` is its weight over that of all queues of the round, `adjusted_share`
     what it gets when unused share is passed on, `uncapped_share` the same if it asked for
-    everything. It loses no run while it holds `protected_share` or less. None is ever NaN.
+    everything. While it holds `protected_share` or less, it loses no run but to jobs of a more
+    urgent class. None is ever NaN.
     """
 
     queue: QueueName

@@ -423,6 +423,10 @@ def _unpacked(header: _Header, body: bytes, path: str) -> bytes:
         raise UnreadableRound(
             f"{path}: is cut short: {len(body)} of {header.size} bytes; copy it again"
         )
+    if len(body) > header.size:
+        raise UnreadableRound(
+            f"{path}: goes on after its {header.size} bytes, by {len(body) - header.size}; copy it again"
+        )
     content: bytes | None = body
     if header.packed:
         try:

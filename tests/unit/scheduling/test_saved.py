@@ -89,6 +89,16 @@ def test_a_file_that_is_cut_short_is_refused(file, share):
         load_round(file)
 
 
+def test_a_file_with_something_behind_it_is_refused(tmp_path, file):
+    """Two files in one, or an end of line that an editor added; packed or not."""
+    world = small_world().with_jobs(job(f"job-{n:04}", queue="a") for n in range(300))
+    save(tmp_path / "packed.round", world)
+    for path in (file, tmp_path / "packed.round"):
+        path.write_bytes(path.read_bytes() + b"\n")
+        with pytest.raises(UnreadableRound, match=r"goes on after its \d+ bytes, by 1;"):
+            load_round(path)
+
+
 def test_a_file_with_a_byte_changed_is_refused(file):
     """Each byte after the header."""
     content = file.read_bytes()
