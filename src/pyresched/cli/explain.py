@@ -49,7 +49,9 @@ def explain(
 
 def _table(told: Explanation) -> Table:
     table = Table(
-        show_header=False, title=f"{escape(told.job_id)}: {told.standing.value}", title_style="bold"
+        show_header=False,
+        title=f"{escape(told.job_id)}: {told.standing.value.replace('_', ' ')}",
+        title_style="bold",
     )
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")

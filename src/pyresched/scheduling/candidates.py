@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from pyresched.model import Job, Node, ReasonCode, ResourceVector, Taint
-from pyresched.scheduling.buckets import next_token, rate_of
+from pyresched.model import Instant, Job, Node, ReasonCode, ResourceVector, Taint
+from pyresched.scheduling.buckets import Bucket, Rate, next_token, rate_of
 from pyresched.scheduling.nearest import Vicinity
 from pyresched.scheduling.remedies import PLACES, Change, ChangeKind
 from pyresched.scheduling.trials import Trials
@@ -38,6 +38,7 @@ def search(trials: Trials) -> None:
     if own is not None:
         own(trials)
     if code in _PLACING:
+        _preemption_rate(trials)
         trials.try_each(_otherwise(trials))
         trials.try_each(_nodes_opened(trials))
         trials.try_each(_asking_less(trials))
@@ -293,19 +294,38 @@ def _rate(key: str, trials: Trials) -> None:
     per_second = config.rate if key == "burst" else config.queue_rate
     burst = getattr(config, key)
     rate = rate_of(per_second, burst)
-    at = trials.inputs.now
-    for _ in range(_LONGEST_WAIT):
-        then = None if rate is None else next_token(bucket, rate, at)
-        if then is None:
-            break
-        at = then
-        wait = at - trials.inputs.now
-        change = Change(kind=ChangeKind.WAIT, number=wait, extent=wait / 1e9)
-        if trials.starts(change):
-            trials.found.append(change)
-            break
+    _first(trials, _waits(bucket, rate, trials.inputs.now))
     if burst is not None:
         trials.least(partial(_limit, key, burst), burst, min(burst * 64 + 1024, _INT31))
+
+
+def _preemption_rate(trials: Trials) -> None:
+    """Until fair share may take runs for it, from token to token, if it may not take all now."""
+    inputs = trials.inputs
+    settings = inputs.config.pool(inputs.pool)
+    rate = rate_of(settings.preemption_rate, settings.preemption_burst)
+    waits = _waits(inputs.state.preemption, rate, inputs.now)
+    if waits and trials.starts(waits[-1]):
+        _first(trials, waits)
+
+
+def _first(trials: Trials, changes: Iterable[Change]) -> None:
+    """Keep the first of *changes* that starts the job."""
+    for change in changes:
+        if trials.starts(change):
+            trials.found.append(change)
+            return
+
+
+def _waits(bucket: Bucket | None, rate: Rate | None, now: Instant) -> list[Change]:
+    """Until *bucket* holds a token more, two more, and so on until it is full."""
+    found: list[Change] = []
+    at = None if rate is None else next_token(bucket, rate, now)
+    while rate is not None and at is not None and len(found) < _LONGEST_WAIT:
+        wait = at - now
+        found.append(Change(kind=ChangeKind.WAIT, number=wait, extent=wait / 1e9))
+        at = next_token(bucket, rate, at)
+    return found
 
 
 def _burst(key: str, trials: Trials) -> None:

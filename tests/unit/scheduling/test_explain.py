@@ -411,6 +411,21 @@ def test_a_gang_needs_tokens_for_all_its_members(prefix, codes):
     assert sentences(found)[0] == "wait 2s"
 
 
+def test_a_job_for_which_fair_share_may_take_nobody_yet_is_told_how_long_to_wait():
+    """Its reason is that there is no room; with one token both runs may go that are in its way."""
+    pool = PoolConfig(name=POOL, preemption_rate=0.5, preemption_burst=5)
+    world = World(config=structs.replace(CONFIG, pools=(pool,))).with_nodes(node("n1"))
+    world.with_queues("a", "b").with_jobs(job("x", 2000, 1024, queue="b", priority_class="spot"))
+    for n in range(4):
+        world.running(job(f"old-{n}", 1000, 1024, queue="a", priority_class="spot"), "n1", at=n)
+    world.now = 10 * NANOS
+    used = RoundState(preemption=Bucket(nanos=0, part=0, at=10 * NANOS))
+    found = told(world, state=used)
+    assert found.reason.code is ReasonCode.INSUFFICIENT_RESOURCES
+    assert sentences(found)[0] == "wait 2s"
+    assert "wait" not in kinds(told(world.with_jobs(job("y", 1, 1, queue="a")), "y", state=used))
+
+
 def test_what_its_queue_may_hold_in_its_class_might_grow():
     """By as much as the job brings it over."""
     classes = (
