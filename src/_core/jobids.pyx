@@ -6,13 +6,14 @@ Holds the snapshot and by it the records, or each record; nothing of the round.
 
 cimport cython
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from pyresched._core.hamt cimport hamt_find
 from pyresched._core.ids cimport NOWHERE, Key, read_key
 from pyresched._core.jobreader cimport Reader, Snapshot, several, several_of
 from pyresched._core.records cimport Record, name_text, record_drop, record_hold
+from pyresched._core.versions cimport tried_malloc as malloc
 
 
 cdef inline str id_of(const Record *job):

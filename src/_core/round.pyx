@@ -8,7 +8,7 @@ INV-R1 to INV-R3 and INV-R7. docs/round.md tells it in pseudo-code.
 
 cimport cython
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport free, qsort
 
 from pyresched._core.jobids cimport ids_of
 from pyresched._core.nodeledger cimport NOWHERE
@@ -20,6 +20,7 @@ from pyresched._core.roundjobs cimport (
 )
 from pyresched._core.roundseats cimport RoundSeats, Seat
 from pyresched._core.roundturns cimport Head
+from pyresched._core.versions cimport tried_malloc as malloc
 
 from pyresched._core.roundanswers import Refused
 from pyresched._core.roundjobs import CODES
@@ -514,11 +515,13 @@ cdef class RoundWalk(RoundSeats):
             keys[count] = HomeKey(latest.leased_at, self.entries[unit].record, <int32_t> i)
             count += 1
         qsort(keys, count, sizeof(HomeKey), by_home)
-        with nogil:
-            for i in range(count):
-                if not self.sits_better(keys[i].unit) and self.return_home(keys[i].unit):
-                    self.went_home = True
-        free(keys)
+        try:
+            with nogil:
+                for i in range(count):
+                    if not self.sits_better(keys[i].unit) and self.return_home(keys[i].unit):
+                        self.went_home = True
+        finally:
+            free(keys)
         return 0
 
     cdef bint sits_better(self, int32_t at) noexcept nogil:

@@ -6,11 +6,12 @@ Holds the jobs of the round, and makes no object for one before it is asked for.
 
 cimport cython
 from libc.stdint cimport int64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 
 from pyresched._core.nodeledger cimport NOWHERE
 from pyresched._core.records cimport Record, name_text
 from pyresched._core.roundjobs cimport Entry, RoundJobs
+from pyresched._core.versions cimport tried_calloc as calloc
 
 
 @cython.final

@@ -14,7 +14,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memset
 
 from pyresched._core.bits cimport prefetch
@@ -28,6 +28,11 @@ from pyresched._core.records cimport (
 )
 from pyresched._core.resources cimport ResourceVector, saturating_add, vector_of
 from pyresched._core.values cimport SUCCEEDED, Gang, Requirements
+from pyresched._core.versions cimport (
+    tried_calloc as calloc,
+    tried_malloc as malloc,
+    tried_realloc as realloc,
+)
 from pyresched._core.views cimport Job, job_view
 
 from pyresched.errors import InputError
@@ -336,9 +341,15 @@ cdef class RoundJobs:
                         number * self.class_count + class_index) * self.width
                     cells[r] = saturating_add(cells[r], self.shapes[shape].amounts[r])
         if handle < 0 or self.table.bindings[handle].node == NOWHERE:
+            # No entry holds the job, and a reader may make each when it is asked for: what takes
+            # the place of these requirements must not be taken for them.
+            self.kept_requirements.append(kind.requirements)
             if record.cold.gang != NULL:
                 self.count_elsewhere(kind.queue, (<Gang> record.cold.gang).id)
             return 0
+        if self.entry_of[handle] != NOWHERE:
+            raise ValueError(
+                f"job {name_text(&record.id, record.id_kind)!r} is twice among those that run")
         at = <int32_t> self.entry_count
         entry = self.new_entry(record, number if ours else NOWHERE)
         binding = &self.table.bindings[handle]

@@ -7,7 +7,7 @@ the limits themselves. Who ran when the round began is never limited.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from pyresched._core.nodeledger cimport NOWHERE
@@ -18,6 +18,10 @@ from pyresched._core.roundjobs cimport (
     RATE_LIMIT, ROUND_BUDGET, ROUND_LIMIT, Entry, Lane,
 )
 from pyresched._core.roundline cimport RoundLine
+from pyresched._core.versions cimport (
+    tried_calloc as calloc,
+    tried_malloc as malloc,
+)
 
 
 cdef class RoundLimits(RoundLine):

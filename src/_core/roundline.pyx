@@ -10,7 +10,7 @@ gives way first.
 """
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, malloc, qsort, realloc
+from libc.stdlib cimport free, qsort
 from libc.string cimport memcpy, memset
 
 from pyresched._core.crowding cimport Crowding
@@ -21,6 +21,11 @@ from pyresched._core.roundjobs cimport (
     Team, compare_records,
 )
 from pyresched._core.roundturns cimport Head, RoundTurns
+from pyresched._core.versions cimport (
+    tried_calloc as calloc,
+    tried_malloc as malloc,
+    tried_realloc as realloc,
+)
 
 CAUSES = ("fair_share", "urgency", "gang", "guest")
 

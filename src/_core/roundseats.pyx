@@ -7,7 +7,7 @@ label. Relies on `RoundLine` for victims and on the node table for nodes. Keeps 
 """
 
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from pyresched._core.nodeindex cimport WAS_OPEN
@@ -20,6 +20,11 @@ from pyresched._core.roundjobs cimport (
 )
 from pyresched._core.roundline cimport BY_SHARE, BY_URGENCY
 from pyresched._core.roundlimits cimport RoundLimits
+from pyresched._core.versions cimport (
+    tried_calloc as calloc,
+    tried_malloc as malloc,
+    tried_realloc as realloc,
+)
 from pyresched._core.views cimport job_view
 
 

@@ -5,9 +5,10 @@ Owns the order between queues and nothing else; relies on `RoundJobs` for what e
 """
 
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 
 from pyresched._core.roundjobs cimport PENALTY, Entry, Lane, RoundJobs
+from pyresched._core.versions cimport tried_malloc as malloc
 
 
 cdef double EPSILON = 1e-9

@@ -13,15 +13,26 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from kit.crowded_worlds import crowded_world
 from kit.jobs import backing_off, ended, gang, job, jobs, leased, requeued, requirements, run
 from kit.nodes import Pairs, node, node_config
 from pyresched.errors import Conflict, PyreschedError, ReadOnly, TxnClosed, WriterBusy
 from pyresched.indices import IdIndex, OrderedIndex
 from pyresched.jobdb import JobDb, Order
-from pyresched.model import Constraint, Gang, Job, Node, Operator, Outcome, Spread
+from pyresched.model import (
+    Constraint,
+    Gang,
+    Job,
+    Node,
+    Operator,
+    Outcome,
+    RoundResult,
+    Spread,
+)
 from pyresched.nodedb import NodeDb, NodeFork
 
 __all__ = ["CYCLES", "can_count", "grown"]
@@ -538,6 +549,53 @@ def node_tables() -> Callable[[], None]:
     return cycle
 
 
+def _rounds(*seeds: int) -> list[Callable[[], RoundResult]]:
+    """Rounds over crowded nodes: each over a snapshot, over a dry run and over plain rows."""
+    made = []
+    for seed in seeds:
+        world = crowded_world(seed)
+        nodes, db = world.node_db(), world.job_db()
+        made += [
+            partial(world.round, db.snapshot(), nodes),
+            lambda world=world, nodes=nodes, db=db: world.round(db.dry_run(), nodes),
+            partial(world.round, world.reader(), nodes),
+        ]
+    return made
+
+
+def rounds() -> Callable[[], None]:
+    """Rounds with victims, gangs and labels, read in every way or not at all."""
+    decide = _rounds(151, 163, 170)
+
+    def cycle() -> None:
+        for each in decide:
+            result = each()
+            ids = list(result.scheduled)
+            (result.to_dict(), result.shares, result.refused_by_code(), result.scheduled[:2], ids)
+            pickle.loads(pickle.dumps(result))  # noqa: S301 - our own bytes
+            each()
+
+    return cycle
+
+
+def rounds_without_memory() -> Callable[[], None]:
+    """Rounds that run out of memory at one place after the other, where a build can do that."""
+    decide = _rounds(151)[0]
+    try:
+        from pyresched._core import selftest  # not in every build
+    except ImportError:
+        return lambda: None
+
+    def cycle() -> None:
+        for after in range(150):
+            selftest.let_allocations_fail(after)
+            with suppress(MemoryError):
+                decide()
+            selftest.let_allocations_fail(-1)
+
+    return cycle
+
+
 def _keeps(make: Callable[[], object]) -> Callable[[], Callable[[], None]]:
     """A cycle that lets nothing go of what it makes."""
     kept: list[object] = []
@@ -570,6 +628,8 @@ CYCLES: dict[str, Callable[[], Callable[[], object]]] = {
     "node lives": node_lives,
     "node forks": node_forks,
     "node tables": node_tables,
+    "rounds": rounds,
+    "rounds without memory": rounds_without_memory,
     **{f"control: {name}": control for name, control in _CONTROLS.items()},
 }
 

@@ -1,0 +1,109 @@
+"""What a round does when there is no memory: raise MemoryError and leave all as it was.
+
+Whichever allocation of the native part fails: the nodes are as before, and the round that is asked
+for again decides what it would have decided at once.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from kit.crowded_worlds import crowded_world, limited, odd_world
+from kit.jobs import gang, job, jobs
+from kit.rounds import POOL, World, node
+from pyresched.model import RoundResult
+from pyresched.nodedb import NodeDb
+from pyresched.scheduling import RoundState, run_round
+
+if os.environ.get("PYRESCHED_DEV") != "1" and not importlib.util.find_spec(
+    "pyresched._core.selftest"
+):
+    pytest.skip(
+        "a release build cannot make allocations fail; PYRESCHED_DEV=1 makes a build that can",
+        allow_module_level=True,
+    )
+
+from pyresched._core import selftest
+
+
+def wide_world() -> World:
+    """More queues, jobs, victims and gangs than any array of a round begins with."""
+    world = World(now=1000)
+    world.with_nodes(*[node(f"n{i}", labels={"zone": f"z{i % 3}"}) for i in range(70)])
+    for i in range(40):
+        world.with_queues(f"q{i:02}")
+    for i in range(280):
+        row = job(f"r{i}", 1000, 512, queue=f"q{i % 2:02}", priority_class="spot", submitted_at=i)
+        world.running(row, f"n{i // 4}", at=i)
+    for i in range(40):
+        world.with_jobs(jobs(3, 4000, 512, prefix=f"w{i}", queue=f"q{i:02}"))
+        urgent = {"queue": f"q{i:02}", "priority_class": "urgent"}
+        world.with_jobs(jobs(2, 3000 + i, 512, prefix=f"u{i}", **urgent))
+        if i % 5 == 0:
+            world.with_jobs(
+                gang(f"g{i}", 2000, 64, size=2 + i % 3, uniformity="zone", queue=f"q{i:02}")
+            )
+    return world
+
+
+WORLDS = {
+    "wide": wide_world(),
+    **{f"odd {seed}": limited(odd_world(seed), seed) for seed in (3, 11)},
+    **{f"crowded {seed}": crowded_world(seed) for seed in (151, 163, 170)},
+}
+
+
+@contextlib.contextmanager
+def failing(after: int) -> Iterator[None]:
+    """The allocation after *after* others fails, and all that follow."""
+    selftest.let_allocations_fail(after)
+    try:
+        yield
+    finally:
+        selftest.let_allocations_fail(-1)
+
+
+def decide(world: World, nodes: NodeDb, reader: object) -> RoundResult:
+    """A round over *nodes*."""
+    result, _ = run_round(
+        reader,  # type: ignore[arg-type]
+        nodes,
+        world.queues,
+        POOL,
+        world.config,
+        RoundState(),
+        world.now,
+    )
+    return result
+
+
+def as_bytes(result: RoundResult) -> str:
+    """All that it decided."""
+    return json.dumps(result.to_dict())
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_round_without_memory_changes_nothing_and_can_be_asked_for_again(name: str) -> None:
+    """The first allocation fails, then the second, and so on until none does."""
+    world = WORLDS[name]
+    nodes, snapshot = world.node_db(), world.job_db().snapshot()
+    expected = as_bytes(decide(world, nodes, snapshot))
+    failures = 0
+    while True:
+        with failing(failures):
+            try:
+                decided = decide(world, nodes, snapshot)
+            except MemoryError:
+                decided = None
+        if decided is not None:
+            break
+        if failures % 10 == 0:
+            assert as_bytes(decide(world, nodes, snapshot)) == expected, failures
+            assert nodes.check() == []
+        failures += 1
+    assert as_bytes(decided) == expected
+    assert failures > 60

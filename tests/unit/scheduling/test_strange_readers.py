@@ -1,0 +1,101 @@
+"""Rounds over readers of jobs that are no job db: made on the fly, repeating, gone meanwhile."""
+
+import json
+import pickle
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from kit.crowded_worlds import crowded_world
+from kit.jobs import job, leased
+from kit.rounds import CONFIG, POOL, Reader, World, node
+from pyresched.model import Job, RoundResult
+from pyresched.scheduling import RoundState, run_round
+
+
+class OnTheFly(Reader):
+    """Makes each job when it is looked at, and keeps none."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        super().__init__([])
+        self.kept = [pickle.dumps(each) for each in jobs]
+
+    def leased(self) -> Iterator[Job]:  # type: ignore[override]
+        return (pickle.loads(each) for each in self.kept)  # noqa: S301 - our own bytes
+
+
+class Twice(Reader):
+    """Names what runs twice."""
+
+    def leased(self) -> list[Job]:
+        return super().leased() * 2
+
+
+def decided(world: World, reader: object) -> RoundResult:
+    """A round over *world* as *reader* tells it."""
+    nodes = world.node_db()
+    result, _ = run_round(
+        reader,  # type: ignore[arg-type]
+        nodes,
+        world.queues,
+        POOL,
+        CONFIG,
+        RoundState(),
+        world.now,
+    )
+    return result
+
+
+def test_what_a_run_asks_for_is_not_mistaken_for_another_that_took_its_place() -> None:
+    """Jobs that nobody keeps leave their memory to others; each is still counted as what it is."""
+    count = 2000
+    world = World().with_nodes(node("n", count * 100, 8192)).with_queues("a")
+    runs = (
+        leased(job(f"r{n}", 1 + n * 7919 % count, 1, queue="a"), node_id="gone")
+        for n in range(count)
+    )
+    (share,) = decided(world, OnTheFly(runs)).shares
+    assert share.actual_share == sum(range(1, count + 1)) / (count * 100)
+
+
+def test_a_run_that_is_named_twice_is_refused() -> None:
+    """It could give its room away twice."""
+    world = World().with_nodes(node("n")).with_queues("a", "b")
+    world.running(job("r", 4000, 1024, queue="a", priority_class="spot"), "n")
+    world.with_jobs(job("u", 4000, 1024, queue="b", priority_class="urgent"))
+    with pytest.raises(ValueError, match="job 'r' is twice among those that run"):
+        decided(world, Twice(world.jobs.values()))
+
+
+@pytest.mark.parametrize("kind", ["snapshot", "dry run", "transaction", "rows"])
+def test_a_result_outlives_what_it_was_decided_from(kind: str) -> None:
+    """Read for the first time when the db has changed, and is gone: the same to the byte."""
+    world = crowded_world(151)
+    expected = json.dumps(world.round().to_dict())
+    db, nodes = world.job_db(), world.node_db()
+    reader = {
+        "snapshot": db.snapshot,
+        "dry run": db.dry_run,
+        "transaction": db.write,
+        "rows": world.reader,
+    }[kind]()
+    result, _ = run_round(
+        reader,  # type: ignore[arg-type]
+        nodes,
+        world.queues,
+        POOL,
+        world.config,
+        RoundState(),
+        world.now,
+    )
+    if kind in {"dry run", "transaction"}:
+        with reader:
+            reader.delete_many([each.id for each in reader])
+    with db.write() as txn:
+        txn.delete_many([each.id for each in txn])
+        txn.upsert_many(leased(job(f"other-{n}")) for n in range(100))
+    del reader, db, nodes, txn
+    world.jobs.clear()
+    copy = pickle.dumps(result)
+    assert json.dumps(result.to_dict()) == expected
+    assert json.dumps(pickle.loads(copy).to_dict()) == expected  # noqa: S301 - our own bytes
