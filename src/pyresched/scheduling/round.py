@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, SupportsIndex
 
 from pyresched._core import JobStore, RoundWalk
 from pyresched.config import SchedulingConfig
+from pyresched.errors import InputError
 from pyresched.model import (
     Instant,
     Move,
@@ -46,6 +47,8 @@ __all__ = ["run_round"]
 
 _SHOWN: Final = 64  # characters of an argument that a message repeats
 _MOST_PASSES: Final = 12
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
 
 
 def run_round(  # noqa: PLR0917  # the one signature that every caller has by heart
@@ -62,9 +65,10 @@ def run_round(  # noqa: PLR0917  # the one signature that every caller has by he
     *snapshot* is any reader of the job db, *queues* the queues by name, *state* what the last
     round over the pool returned. A job of a queue or class that is not known, or of a queue
     whose weight cannot be used, is refused and hinders nobody. Raises ConfigError for an
-    unknown pool, TypeError for an argument of another kind.
+    unknown pool, TypeError for an argument of another kind, InputError for a *now* of more than
+    64 bits.
     """
-    _refuse_other_kinds(snapshot, nodes, queues, pool, config, state)
+    _refuse_other_kinds(snapshot, nodes, queues, pool, config, state, now)
     # 1. Who is entitled to what, and what limits allow now.
     plan = _Plan(
         snapshot=snapshot,
@@ -282,7 +286,13 @@ def _explained(
 
 
 def _refuse_other_kinds(  # noqa: PLR0917  # as those of `run_round`
-    snapshot: object, nodes: object, queues: object, pool: object, config: object, state: object
+    snapshot: object,
+    nodes: object,
+    queues: object,
+    pool: object,
+    config: object,
+    state: object,
+    now: object,
 ) -> None:
     """Raise TypeError that names the first argument that is not of its kind."""
     if isinstance(snapshot, JobStore):
@@ -299,6 +309,16 @@ def _refuse_other_kinds(  # noqa: PLR0917  # as those of `run_round`
         if not isinstance(value, wanted):
             what = "mapping of queues by name" if wanted is Mapping else wanted.__name__
             raise TypeError(f"{name} is a {what}, got {_short(value)}")
+    assert isinstance(queues, Mapping)
+    for name, queue in queues.items():
+        if not (isinstance(name, str) and isinstance(queue, Queue)):
+            raise TypeError(
+                f"queues is a mapping of queues by name, got {_short(queue)} as {_short(name)}"
+            )
+    if not isinstance(now, SupportsIndex):
+        raise TypeError(f"now is an int of ns, got {_short(now)}")
+    if not _INT64_MIN <= now.__index__() <= _INT64_MAX:
+        raise InputError(f"now is an int64 of ns, got {_short(now)}")
 
 
 def _short(value: object) -> str:

@@ -15,7 +15,7 @@ from kit.jobs import gang, job, jobs, leased, requeued, requirements
 from kit.round_checks import breaches
 from kit.rounds import CONFIG, POOL, World, node
 from pyresched.config import PoolConfig, SchedulingConfig
-from pyresched.errors import ConfigError
+from pyresched.errors import ConfigError, InputError
 from pyresched.jobdb import JobDb
 from pyresched.model import (
     Ends,
@@ -566,9 +566,12 @@ def test_classes_of_one_priority_are_told_apart_by_queue_order_only():
         (0, JobDb(), r"pass its snapshot\(\)"),
         (1, (), r"nodes is a NodeDb, got \(\)"),
         (2, [Queue(name="q")], r"queues is a mapping of queues by name, got .*Queue"),
+        (2, {"q": None}, "queues is a mapping of queues by name, got None as 'q'"),
+        (2, {7: Queue(name="q")}, r"queues is a mapping of queues by name, got .*Queue.* as 7"),
         (3, None, "pool is a str, got None"),
         (4, "default", "config is a SchedulingConfig, got 'default'"),
         (5, None, "state is a RoundState, got None"),
+        (6, 1.5, "now is an int of ns, got 1.5"),
     ],
 )
 def test_an_argument_of_another_kind_is_named(at, given, told):
@@ -598,3 +601,10 @@ def test_a_result_counts_how_far_it_came_with_each_queue():
     assert (b.queued, b.looked_at, b.cut_off, b.tried) == (3, 3, False, 2)
     assert (b.scheduled_jobs, b.scheduled_gangs) == (2, 1)
     assert (b.first_position, b.last_position) == (0, 0)
+
+
+@pytest.mark.parametrize("now", [2**63, -(2**63) - 1])
+def test_a_time_beyond_64_bits_is_refused(now):
+    """With a sentence, not with what the core makes of it."""
+    with pytest.raises(InputError, match=f"now is an int64 of ns, got {now}"):
+        run_round(JobDb().snapshot(), NodeDb(CONFIG), {}, POOL, CONFIG, RoundState(), now)
