@@ -131,8 +131,9 @@ cdef class RoundWalk(RoundSeats):
         self.again_count = 0
         for i in range(self.lane_count):
             self.lanes[i].again_at = self.lanes[i].again_end = 0
-        for i in range(self.entry_count):
-            count += self.entries[i].home != NOWHERE and self.entries[i].node == NOWHERE
+        with nogil:
+            for i in range(self.entry_count):
+                count += self.entries[i].home != NOWHERE and self.entries[i].node == NOWHERE
         if not count:
             return 0
         if count > self.again_space:
@@ -474,9 +475,10 @@ cdef class RoundWalk(RoundSeats):
         cdef const RunPart *latest
         cdef int32_t unit
         cdef HomeKey *keys
-        for i in range(self.entry_count):
-            entry = &self.entries[i]
-            count += entry.home != NOWHERE and entry.node != entry.home
+        with nogil:
+            for i in range(self.entry_count):
+                entry = &self.entries[i]
+                count += entry.home != NOWHERE and entry.node != entry.home
         if not count:
             return 0
         keys = <HomeKey *> malloc(count * sizeof(HomeKey))
@@ -560,9 +562,10 @@ cdef class RoundWalk(RoundSeats):
         cdef int32_t[::1] node_cells
         cdef int64_t[::1] priority_cells
         cdef uint8_t[::1] method_cells
-        for i in range(self.decided_count):
-            count += (self.is_last_word(i)
-                      and self.entries[self.decided[i]].home == NOWHERE)
+        with nogil:
+            for i in range(self.decided_count):
+                count += (self.is_last_word(i)
+                          and self.entries[self.decided[i]].home == NOWHERE)
         nodes = array("i", bytes(4 * count))
         priorities = array("q", bytes(8 * count))
         methods = bytearray(count)
@@ -575,16 +578,17 @@ cdef class RoundWalk(RoundSeats):
             if records == NULL or slots == NULL:
                 raise MemoryError
             count = 0
-            for i in range(self.decided_count):
-                entry = &self.entries[self.decided[i]]
-                if self.is_last_word(i) and entry.home == NOWHERE:
-                    node_cells[count] = entry.node
-                    priority_cells[count] = entry.priority
-                    method_cells[count] = entry.method
-                    records[count] = entry.record
-                    slots[count] = entry.slot
-                    placed_by_slot = placed_by_slot and entry.slot != <uint32_t> NOWHERE
-                    count += 1
+            with nogil:
+                for i in range(self.decided_count):
+                    entry = &self.entries[self.decided[i]]
+                    if self.is_last_word(i) and entry.home == NOWHERE:
+                        node_cells[count] = entry.node
+                        priority_cells[count] = entry.priority
+                        method_cells[count] = entry.method
+                        records[count] = entry.record
+                        slots[count] = entry.slot
+                        placed_by_slot = placed_by_slot and entry.slot != <uint32_t> NOWHERE
+                        count += 1
             ids = ids_of(reader, records, slots if placed_by_slot else NULL, count)
             return ids, nodes, priorities, methods
         finally:
@@ -639,13 +643,14 @@ cdef class RoundWalk(RoundSeats):
         cdef Reason *reason
         cdef list reasons = []
         # The nodes as they are now: why a shape found nothing is the same for all of it.
-        for i in range(self.entry_count):
-            entry = &self.entries[i]
-            if entry.home == NOWHERE and entry.node == NOWHERE and entry.verdict == NO_ROOM:
-                shape = &self.shapes[entry.shape]
-                if shape.reason == NO_VERDICT:
-                    shape.reason = self.why_not(entry.shape, NULL, 0)
-                entry.verdict = shape.reason
+        with nogil:
+            for i in range(self.entry_count):
+                entry = &self.entries[i]
+                if entry.home == NOWHERE and entry.node == NOWHERE and entry.verdict == NO_ROOM:
+                    shape = &self.shapes[entry.shape]
+                    if shape.reason == NO_VERDICT:
+                        shape.reason = self.why_not(entry.shape, NULL, 0)
+                    entry.verdict = shape.reason
         for i in range(self.reason_count):
             reason = &self.reasons[i]
             reasons.append((CODES[reason.code], reason.resource, reason.wanted, reason.had))

@@ -38,7 +38,8 @@ from pyresched._core.views cimport Job, job_view
 from pyresched.errors import InputError
 
 cdef enum:
-    NEAR = 3      # jobs ahead: their records are at hand by now, their kinds are asked for
+    NEAR = 3        # jobs ahead: their records are at hand by now, their kinds are asked for
+    A_SLICE = 1024  # jobs that are read or let go without a break: a tenth of a millisecond
 
 CODES = (
     "insufficient_resources",
@@ -103,6 +104,13 @@ cdef class Records:
         return <uint32_t> NOWHERE if self.walk is None else self.walk.slot()
 
 
+cdef inline void let_others_run(Py_ssize_t done) noexcept:
+    """Let another thread have the GIL if it waits for it, every so many jobs."""
+    if done % A_SLICE == 0:
+        with nogil:
+            pass
+
+
 cdef class RoundJobs:
     """What a round reads, before and while it decides."""
 
@@ -144,6 +152,7 @@ cdef class RoundJobs:
         cdef Py_ssize_t i
         for i in range(self.entry_count):
             record_drop(<Record *> self.entries[i].record)
+            let_others_run(i)
         free(self.entries)
         free(self.entry_of)
         free(self.lanes)
@@ -264,6 +273,7 @@ cdef class RoundJobs:
                     self.count_asked(number, shape)
                     if record.cold != NULL and record.cold.gang != NULL:
                         self.muster(at, False)
+            let_others_run(at)
             record = records.next()
         lane = &self.lanes[number]
         lane.count = <int32_t> self.entry_count - lane.first
@@ -297,8 +307,11 @@ cdef class RoundJobs:
         """
         cdef Records records = Records(jobs)
         cdef const Record *record = records.next()
+        cdef Py_ssize_t i = 0
         while record != NULL:
             self.add_run(record)
+            i += 1
+            let_others_run(i)
             record = records.next()
 
     cdef int add_run(self, const Record *record) except -1:
@@ -549,12 +562,13 @@ cdef class RoundJobs:
             team.signature = signature_of.setdefault(key, len(signature_of))
         self.signatures = len(signature_of)
         self.table.allot_handles(self.table_handles + self.entry_count)
-        for i in range(self.entry_count):
-            if self.entries[i].handle == NOWHERE:
-                self.entries[i].handle = <int32_t> (self.table_handles + i)
-                self.table.bindings[self.table_handles + i].node = NOWHERE
-                self.table.bindings[self.table_handles + i].newer = NOWHERE
-                self.table.bindings[self.table_handles + i].evicted = 0
+        with nogil:
+            for i in range(self.entry_count):
+                if self.entries[i].handle == NOWHERE:
+                    self.entries[i].handle = <int32_t> (self.table_handles + i)
+                    self.table.bindings[self.table_handles + i].node = NOWHERE
+                    self.table.bindings[self.table_handles + i].newer = NOWHERE
+                    self.table.bindings[self.table_handles + i].evicted = 0
         self.ready = True
         return 0
 

@@ -2,14 +2,15 @@
 
 `odd_world` has a little of everything: closed nodes, labels, taints, guests, gangs of all kinds,
 over-allocated nodes, cordoned queues. `crowded_world` is full to the brim with runs that may give
-way, most of them of queues above their share. `limited` puts limits on either. The same seed gives
+way, most of them of queues above their share. `limited` puts limits on either. `wide_world` is one of many
+nodes and queues. The same seed gives
 the same world on any machine; a `Random` of hypothesis gives one that shrinks.
 """
 
 from random import Random
 from typing import Any
 
-from kit.jobs import gang, job, leased, requirements
+from kit.jobs import gang, job, jobs, leased, requirements
 from kit.rounds import POOL, World, node
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.model import (
@@ -25,7 +26,16 @@ from pyresched.model import (
     WellKnownNodeType,
 )
 
-__all__ = ["AWAY", "CLASSES", "Kind", "crowded_world", "limited", "odd_world", "repriced"]
+__all__ = [
+    "AWAY",
+    "CLASSES",
+    "Kind",
+    "crowded_world",
+    "limited",
+    "odd_world",
+    "repriced",
+    "wide_world",
+]
 
 CLASSES = (
     PriorityClass(name="low", priority=0, preemptible=True),
@@ -228,6 +238,26 @@ def repriced(world: World, seed: int | Random) -> World:
         if row.active_run is not None and draw.random() < 0.1:
             run = row.runs[-1].replace(priority=draw.choice([0, 500, 3000]))
             world.jobs[id] = row.replace(runs=(*row.runs[:-1], run))
+    return world
+
+
+def wide_world() -> World:
+    """More queues, jobs, victims and gangs than any array of a round begins with."""
+    world = World(now=1000)
+    world.with_nodes(*[node(f"n{i}", labels={"zone": f"z{i % 3}"}) for i in range(70)])
+    for i in range(40):
+        world.with_queues(f"q{i:02}")
+    for i in range(280):
+        row = job(f"r{i}", 1000, 512, queue=f"q{i % 2:02}", priority_class="spot", submitted_at=i)
+        world.running(row, f"n{i // 4}", at=i)
+    for i in range(40):
+        world.with_jobs(jobs(3, 4000, 512, prefix=f"w{i}", queue=f"q{i:02}"))
+        urgent = {"queue": f"q{i:02}", "priority_class": "urgent"}
+        world.with_jobs(jobs(2, 3000 + i, 512, prefix=f"u{i}", **urgent))
+        if i % 5 == 0:
+            world.with_jobs(
+                gang(f"g{i}", 2000, 64, size=2 + i % 3, uniformity="zone", queue=f"q{i:02}")
+            )
     return world
 
 

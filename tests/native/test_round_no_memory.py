@@ -12,9 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kit.crowded_worlds import crowded_world, limited, odd_world
-from kit.jobs import gang, job, jobs
-from kit.rounds import POOL, World, node
+from kit.crowded_worlds import crowded_world, limited, odd_world, wide_world
+from kit.rounds import POOL, World
 from pyresched.model import RoundResult
 from pyresched.nodedb import NodeDb
 from pyresched.scheduling import RoundState, run_round
@@ -28,27 +27,6 @@ if os.environ.get("PYRESCHED_DEV") != "1" and not importlib.util.find_spec(
     )
 
 from pyresched._core import selftest
-
-
-def wide_world() -> World:
-    """More queues, jobs, victims and gangs than any array of a round begins with."""
-    world = World(now=1000)
-    world.with_nodes(*[node(f"n{i}", labels={"zone": f"z{i % 3}"}) for i in range(70)])
-    for i in range(40):
-        world.with_queues(f"q{i:02}")
-    for i in range(280):
-        row = job(f"r{i}", 1000, 512, queue=f"q{i % 2:02}", priority_class="spot", submitted_at=i)
-        world.running(row, f"n{i // 4}", at=i)
-    for i in range(40):
-        world.with_jobs(jobs(3, 4000, 512, prefix=f"w{i}", queue=f"q{i:02}"))
-        urgent = {"queue": f"q{i:02}", "priority_class": "urgent"}
-        world.with_jobs(jobs(2, 3000 + i, 512, prefix=f"u{i}", **urgent))
-        if i % 5 == 0:
-            world.with_jobs(
-                gang(f"g{i}", 2000, 64, size=2 + i % 3, uniformity="zone", queue=f"q{i:02}")
-            )
-    return world
-
 
 WORLDS = {
     "wide": wide_world(),

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from kit.crowded_worlds import crowded_world, limited, odd_world, repriced
+from kit.crowded_worlds import crowded_world, limited, odd_world, repriced, wide_world
 from kit.deciding import BY_MODEL, Decider
 from kit.round_checks import breaches
+from pyresched._core import use_portable_scan
 
 TESTS = Path(__file__).parents[1]
 SECOND = 1_000_000_000
@@ -104,3 +105,18 @@ def test_a_round_gives_the_same_bytes_in_any_process():
         )
         digests.add(done.stdout.strip())
     assert len(digests) == 1
+
+
+@pytest.mark.skipif(BY_MODEL, reason="about the engine")
+def test_a_round_gives_the_same_bytes_with_either_search():
+    """INV-R7: by the kernel that the machine has and by the portable one, over many nodes."""
+    world = wide_world()
+    told = set()
+    try:
+        for portable in (False, True):
+            use_portable_scan(portable)
+            told.add(json.dumps(world.round().to_dict()))
+            told.add(json.dumps(world.round(world.job_db().snapshot()).to_dict()))
+    finally:
+        use_portable_scan(False)
+    assert len(told) == 1
