@@ -81,7 +81,7 @@ cdef class Records:
     cdef Job last  # holds its record
 
     def __cinit__(self, jobs):
-        if isinstance(jobs, Walk):
+        if isinstance(jobs, Walk) and (<Walk> jobs).reader is not None:
             self.walk = jobs
         else:
             self.views = iter(jobs)
@@ -91,10 +91,18 @@ cdef class Records:
         cdef const Record *record
         cdef Walk walk = self.walk
         if walk is not None:
+            # Whoever ran meanwhile may have ended the transaction, or changed it: then the walk
+            # has kept what is left.
+            walk.reader.must_be_open()
             record = walk.step()
-            if record != NULL and walk.ahead_at + NEAR < walk.ahead_count:
-                prefetch(walk.ahead[walk.ahead_at + NEAR].kind)
-            return record
+            if record != NULL:
+                if walk.ahead_at + NEAR < walk.ahead_count:
+                    prefetch(walk.ahead[walk.ahead_at + NEAR].kind)
+                return record
+            if walk.rest is None:
+                return NULL
+            self.walk = None
+            self.views = walk
         for self.last in self.views:
             return self.last.record
         return NULL

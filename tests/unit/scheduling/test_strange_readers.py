@@ -2,14 +2,17 @@
 
 import json
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
 from kit.crowded_worlds import crowded_world
-from kit.jobs import job, leased
+from kit.jobs import job, jobs, leased
 from kit.rounds import CONFIG, POOL, Reader, World, node
-from pyresched.model import Job, RoundResult
+from pyresched._core import DominantResourceFairness, RoundWalk
+from pyresched.errors import TxnClosed
+from pyresched.jobdb import JobDb
+from pyresched.model import Job, Requirements, RoundResult
 from pyresched.scheduling import RoundState, run_round
 
 
@@ -99,3 +102,37 @@ def test_a_result_outlives_what_it_was_decided_from(kind: str) -> None:
     copy = pickle.dumps(result)
     assert json.dumps(result.to_dict()) == expected
     assert json.dumps(pickle.loads(copy).to_dict()) == expected  # noqa: S301 - our own bytes
+
+
+def walk_of(variants_of: Callable[[Requirements], tuple[()]]) -> RoundWalk:
+    """A round that asks *variants_of* once for each kind of request, while it reads."""
+    fairness = DominantResourceFairness(node("n").total, [1, 1])
+    classes = {each.name: (each.priority, each.preemptible) for each in CONFIG.priority_classes}
+    table = World().with_nodes(node("n")).node_db().fork(POOL).table
+    return RoundWalk(table, fairness, classes, POOL, variants_of=variants_of)
+
+
+def test_a_transaction_that_changes_while_it_is_read_is_read_as_it_was() -> None:
+    """What was queued when the walk began, to the last job."""
+    with JobDb(CONFIG).write() as txn:
+        txn.upsert_many(jobs(1000, queue="a"))
+
+        def change(_: Requirements) -> tuple[()]:
+            txn.delete_many([each.id for each in txn])
+            return ()
+
+        assert walk_of(change).add_queue("a", 1.0, txn.queued("a", POOL)) == 1000
+        assert len(txn) == 0
+
+
+def test_a_transaction_that_ends_while_it_is_read_is_missed() -> None:
+    """With the error that whoever reads it on gets."""
+    txn = JobDb(CONFIG).write()
+    txn.upsert_many(jobs(1000, queue="a"))
+
+    def end(_: Requirements) -> tuple[()]:
+        txn.abort()
+        return ()
+
+    with pytest.raises(TxnClosed):
+        walk_of(end).add_queue("a", 1.0, txn.queued("a", POOL))
