@@ -13,14 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kit.crowded_worlds import crowded_world, limited, odd_world, wide_world
-from kit.jobs import jobs
+from kit.jobs import jobs, requirements
 from kit.rounds import CONFIG, POOL, World, node
 from pyresched._core import DominantResourceFairness, RoundWalk
 from pyresched.jobdb import JobDb
 from pyresched.model import RoundResult
 
 WORLDS = [crowded_world(151), crowded_world(163), limited(odd_world(3), 3), wide_world()]
-COUNT = 50_000
+COUNT = 400_000
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,10 @@ def long_queue() -> JobDb:
     """A db of one queue that is longer than all others."""
     db = JobDb(CONFIG)
     with db.write() as txn:
-        txn.upsert_many(jobs(COUNT, queue="a"))
+        ids = [f"job-{n:07}" for n in range(COUNT)]
+        txn.upsert_columns(
+            ids=ids, submitted_at=0, queue="a", requirements=requirements(), pools=(POOL,)
+        )
     return db
 
 
@@ -104,6 +107,11 @@ def test_a_long_queue_is_read_while_others_go_on(long_queue: JobDb) -> None:
     fork = world.node_db().fork(POOL)
     fairness = DominantResourceFairness(node("n").total, [1, 1])
     classes = {each.name: (each.priority, each.preemptible) for each in CONFIG.priority_classes}
-    walks = [RoundWalk(fork.table, fairness, classes, POOL)]
-    queued = long_queue.snapshot().queued("a", POOL)
-    assert turns_of_another_while(lambda: walks[0].add_queue("a", 1.0, queued)) > 10
+
+    def turns() -> int:
+        walk = RoundWalk(fork.table, fairness, classes, POOL)
+        queued = long_queue.snapshot().queued("a", POOL)
+        return turns_of_another_while(lambda: walk.add_queue("a", 1.0, queued))
+
+    # On a busy machine the other thread may not be let run, whoever has the lock.
+    assert max(turns() for _ in range(5)) > 20
