@@ -111,6 +111,8 @@ class UnschedulableReason(Struct, frozen=True):
         """For people. Never compared, never parsed."""
         if self.code is ReasonCode.LABEL_DIFFERS and self.had:
             return f"label {self.subject}: wanted {self.expected!r}, had one of {self.had} others"
+        if self.code is ReasonCode.GANG_MALFORMED and self.had > self.wanted:
+            return f"gang malformed: {self.had} members, its cardinality is {self.wanted}"
         known = _SENTENCES.get(self.code)
         if known is not None:
             return known.format(reason=self)
@@ -159,6 +161,9 @@ _SENTENCES: Final = {
     ReasonCode.HOST_TAKEN: "distinct hosts: a job of the same scope is there",
     ReasonCode.PROPERTY_TAKEN: (
         "distinct {reason.subject}: its value has the {reason.wanted} jobs of the scope it may have"
+    ),
+    ReasonCode.GANG_MALFORMED: (
+        "gang malformed: its members do not agree in class, pools, cardinality and label"
     ),
     ReasonCode.ROUND_LIMIT: (
         "round limit: {reason.resource}: {reason.wanted} given out, a round stops above {reason.had}"

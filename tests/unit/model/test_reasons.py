@@ -65,6 +65,14 @@ from pyresched.model import Ends, ReasonCode, UnschedulableReason
             "gang does not fit: 3 of 4 members found a node",
         ),
         (
+            UnschedulableReason(ReasonCode.GANG_MALFORMED, wanted=4, had=4),
+            "gang malformed: its members do not agree in class, pools, cardinality and label",
+        ),
+        (
+            UnschedulableReason(ReasonCode.GANG_MALFORMED, wanted=4, had=5),
+            "gang malformed: 5 members, its cardinality is 4",
+        ),
+        (
             UnschedulableReason(ReasonCode.CLASS_LIMIT, resource="cpu", wanted=9, had=8),
             "class limit: cpu: the queue would hold 9 in its class, may hold 8",
         ),
