@@ -232,7 +232,10 @@ def explain_inputs(
     """The same of inputs, with rounds decided by *run*."""
     job = inputs.snapshot.get(job_id)
     if job is None:
-        near = did_you_mean(job_id, [job.id for job in inputs.snapshot][:_NEAR_NAMES])
+        known = [job.id for job in inputs.snapshot][:_NEAR_NAMES]
+        # A log's job 7 is `007` in a simulation, or from `007.0` on if it is a gang.
+        padded = [each for each in known if each.lstrip("0").partition(".")[0] == job_id]
+        near = did_you_mean(padded[0] if padded else job_id, known)
         raise InputError(f"no job {job_id!r} in this round; {near}")
     nodes = inputs.node_db()
     if result is None:

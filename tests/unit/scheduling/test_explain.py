@@ -523,6 +523,13 @@ def test_an_unknown_job_is_refused_with_the_nearest():
         told(full().with_jobs(x()), "xx")
 
 
+@pytest.mark.parametrize(("known", "number"), [("007", "7"), ("040.0", "40")])
+def test_a_number_of_a_log_is_refused_with_the_job_that_a_simulation_made_of_it(known, number):
+    """Jobs of a simulation have zeros before the number, members of gangs a number behind it."""
+    with pytest.raises(InputError, match=f"did you mean '{known}'"):
+        told(full().with_jobs(job(known, queue="a")), number)
+
+
 def test_no_more_rounds_are_run_than_may_be():
     """What is left out is counted; none at all proposes nothing."""
     world = full().with_jobs(x(1500, 1024))
