@@ -67,8 +67,6 @@ def _rows(told: Explanation) -> Iterator[tuple[str, str]]:
         yield "node", told.node_id
     if told.for_job_id is not None:
         yield "for", told.for_job_id
-    if told.ended_with:
-        yield "ended with", told.ended_with
     if told.delay is not None:
         yield "queued again", f"in {format_duration(told.delay)}"
     if told.reason is None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kit.jobs import job, requirements
+from kit.jobs import backing_off, gang, job, leased, requirements
 from kit.rounds import POOL, World, node
 from pyresched.cli.__main__ import main
+from pyresched.model import NANOS
 from pyresched.scheduling import RoundState, save_round
 
 Run = Callable[..., tuple[int, str, str]]
@@ -69,7 +70,24 @@ def test_json_has_all_of_it(run: Run, file: Path) -> None:
     code, out, _ = run("explain", file, "x[1]", "--json", "--rounds", 0)
     assert json.loads(out)["changes"] == []
     _, out, _ = run("explain", file, "x[1]", "--rounds", 0)
+    assert "no change was tried" in out
     assert "not tried; --rounds" in out
+
+
+def test_a_member_that_backs_off_is_told_how_long_yet(run: Run, tmp_path: Path) -> None:
+    """The rest of its gang is queued, so it is in the round."""
+    failed, waits = gang("g", 1000, 1024, size=2, queue="a")
+    world = World().with_nodes(node("n1")).with_queues("a")
+    world.with_jobs(backing_off(leased(failed), eligible_at=30 * NANOS), waits)
+    path = tmp_path / "some.round"
+    save_round(
+        path,
+        *(world.job_db().snapshot(), world.node_db(), world.queues),
+        *(POOL, world.config, RoundState(), 0),
+    )
+    _, out, _ = run("explain", path, failed.id)
+    for shown in ("backing off", "queued again", "in 30s"):
+        assert shown in out
 
 
 def test_what_cannot_be_asked_is_refused_in_one_line(run: Run, file: Path) -> None:
