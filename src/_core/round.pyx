@@ -18,7 +18,7 @@ from pyresched._core.roundjobs cimport (
     ALLOCATED, FULL, NO_ROOM, NO_VERDICT, RETURNED, WAITS, Entry, Lane, Reason, Shape, Team,
     compare_records,
 )
-from pyresched._core.roundseats cimport RoundSeats, Seat
+from pyresched._core.roundseats cimport MOST_FLIPS, RoundSeats, Seat
 from pyresched._core.roundturns cimport Head
 from pyresched._core.versions cimport tried_malloc as malloc
 
@@ -447,6 +447,8 @@ cdef class RoundWalk(RoundSeats):
             lane.tries += 1
             self.tries += 1
         self.load_avoid(at)
+        # Two that send each other off by turns would do so for ever, and in every round again.
+        self.barred = entry.flips >= MOST_FLIPS
         if entry.team == NOWHERE:
             return self.attempt_lone(at)
         return self.attempt_gang(at)
@@ -456,9 +458,12 @@ cdef class RoundWalk(RoundSeats):
         cdef int32_t shape = self.entries[at].shape
         if self.find_seat(at, NOWHERE, &seat, False):
             self.bind(&seat)
-            return self.settle(&seat)
-        self.shapes[shape].failed_in = self.passes
-        self.lacked_room = True
+            self.settle(&seat)
+            self.mark_room(at)
+            return 0
+        if not self.barred:
+            self.shapes[shape].failed_in = self.passes
+            self.lacked_room = True
         return self.refuse(at, NO_ROOM)
 
     # --- home -------------------------------------------------------------------------------

@@ -88,6 +88,8 @@ cdef struct Entry:
     uint8_t cause_before  # and the time before
     uint8_t method        # how its room was found
     uint8_t was_guest     # when the round began
+    uint8_t took_room     # others gave way to it where it is
+    uint8_t flips         # how often it lost such a place again
     uint8_t has_past      # a run or a history: nodes that it would rather not use
 
 # The members of a gang: `members[first:first + count]`, the largest first while they are queued.

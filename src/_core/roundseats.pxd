@@ -12,6 +12,10 @@ cdef enum Method:
     URGENT
     AWAY
 
+# A unit that took room so often and lost it again in one round takes none any more.
+cdef enum:
+    MOST_FLIPS = 2
+
 # Where one member of a gang goes.
 cdef struct Seat:
     int64_t priority
@@ -57,6 +61,7 @@ cdef class RoundSeats(RoundLimits):
     cdef bint settled
     cdef bint went_home
     cdef bint went_away
+    cdef bint barred             # nobody gives way any more to the unit whose turn it is
     cdef bint lacked_room
     cdef bint reordered          # what it placed comes back in another order than it was placed
     cdef bint began_with_units   # the round found runs that may give way
@@ -66,6 +71,8 @@ cdef class RoundSeats(RoundLimits):
     cdef int load_values(self) except -1
     cdef int refuse(self, int32_t at, int32_t reason) noexcept nogil
     cdef int attempt_gang(self, int32_t at) except -1 nogil
+    cdef void mark_room(self, int32_t at) noexcept nogil
+    cdef void mark_unit(self, int32_t unit, bint took) noexcept nogil
     cdef bint find_seat(self, int32_t at, int32_t value, Seat *seat, bint gang) except -1 nogil
     cdef bint try_shape(self, int32_t at, int32_t shape, int64_t priority, int32_t value,
                         Seat *seat) except -1 nogil

@@ -157,6 +157,8 @@ cdef class RoundSeats(RoundLimits):
         seat.shape = shape
         seat.priority = priority
         seat.method = FREE
+        if node == NOWHERE and self.barred:
+            return False
         if node == NOWHERE:
             if self.may_take_share and self.preemption_tokens - self.displaced >= 1:
                 node = self.clear_by_share(shape, priority, allowed)
@@ -290,6 +292,7 @@ cdef class RoundSeats(RoundLimits):
                 self.table.keep_attempt(mark)
                 for k in range(team.count):
                     self.settle(&self.seats[k])
+                self.mark_room(at)
                 return 0
             if victims >= 0 and (least < 0 or cost < least
                                  or (cost == least and victims < fewest)):
@@ -299,13 +302,38 @@ cdef class RoundSeats(RoundLimits):
             self.table.undo_attempt(mark)
             self.regain(gone_at)
         if least >= 0 and self.seat_best(team):
+            self.mark_room(at)
             return 0
         if self.gang_reason == NO_VERDICT:
             self.gang_reason = self.new_reason(NO_MATCHING_NODE, NOWHERE, 0, 0)
-        self.failed_in[team.signature] = self.passes
-        self.fail_reason[team.signature] = self.gang_reason
-        self.lacked_room = True
+        if not self.barred:
+            self.failed_in[team.signature] = self.passes
+            self.fail_reason[team.signature] = self.gang_reason
+            self.lacked_room = True
         return self.refuse(at, self.gang_reason)
+
+    cdef void mark_room(self, int32_t at) noexcept nogil:
+        """Note whether somebody gave way to the unit of entry *at*, and who lost such a place."""
+        cdef Py_ssize_t i
+        for i in range(self.gone_count):
+            self.mark_unit(self.gone[i].unit, False)
+        if self.gone_count:
+            self.mark_unit(at, True)
+
+    cdef void mark_unit(self, int32_t unit, bint took) noexcept nogil:
+        """Note that *unit* has room that others left (*took*), or has lost its place."""
+        cdef Entry *member = &self.entries[unit]
+        cdef const Team *team
+        cdef Py_ssize_t k, first = 0, end = 1
+        if self.entries[unit].team != NOWHERE:
+            team = &self.teams[self.entries[unit].team]
+            first, end = team.first, team.first + team.count
+        for k in range(first, end):
+            if self.entries[unit].team != NOWHERE:
+                member = &self.entries[self.members[k]]
+            if member.took_room and not took:
+                member.flips = min(member.flips + 1, MOST_FLIPS)
+            member.took_room = took
 
     cdef Py_ssize_t try_value(self, const Team *team, int32_t value,
                               int64_t *cost) except -2 nogil:
@@ -420,6 +448,7 @@ cdef class RoundSeats(RoundLimits):
             member.node = member.home
             member.priority = member.home_priority
             member.leased_at = run.leased_at
+            member.took_room = 0
             member.preemptible = 1  # what is not gives no way
             member.verdict = NO_VERDICT
         return True

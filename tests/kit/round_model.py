@@ -28,6 +28,7 @@ from pyresched.model import Job, Node, PriorityClass, Queue
 __all__ = ["MOST_PASSES", "ModelResult", "PlainRound", "model_round"]
 
 MOST_PASSES = 12
+MOST_FLIPS = 2
 COST = {FREE: 0, FAIR: 1, URGENCY: 2}
 
 
@@ -67,6 +68,8 @@ class PlainRound(Rows):
                 self.refused.update((job.id, why) for job in lane)
         result = ModelResult()
         self.passes, self.reordered = 0, False
+        self.took_room: set[str] = set()  # jobs that sit where others gave way in this round
+        self.flips: dict[str, int] = {}  # how often they lost such a place again
         self.last_priority: dict[str, int] = {}  # by queue: of the last placed that may give way
         while True:
             result.passes += 1
@@ -305,8 +308,9 @@ class PlainRound(Rows):
             self.tried.append(head.queue)
         if not why:
             why = self.place(head)
-        if why:
+        if why and self.may_take(head.jobs[0]):
             self.failed[head.signature] = why
+        if why:
             self.refuse(head, why)
 
     def settle(self, jobs: list[Job]) -> None:
@@ -332,6 +336,7 @@ class PlainRound(Rows):
                     self.unbind(mate)
                 return False
             self.bind(job, home)
+        self.took_room.difference_update(job.id for job in jobs)
         return True
 
     def go_home(self) -> bool:
@@ -399,6 +404,12 @@ class PlainRound(Rows):
         trial = self.attempt(head, avoid, sets[best[1]])
         assert isinstance(trial, list)
         self.took |= any(each[4] for each in trial)
+        for unit, *_ in self.undo:
+            for job in unit.jobs:
+                self.flips[job.id] = self.flips.get(job.id, 0) + (job.id in self.took_room)
+                self.took_room.discard(job.id)
+        if self.undo:
+            self.took_room.update(job.id for job in head.jobs)
         self.went_away |= any(each[5] for each in trial)
         for job, *_ in trial:
             last = self.last_priority.get(job.queue)
@@ -484,7 +495,7 @@ class PlainRound(Rows):
             node = self.best(job, more, avoid, [(n, self.free(n)) for n in open_])
             if node is not None:
                 return node, priority, FREE, is_away, []
-            if self.rules.free_only:
+            if self.rules.free_only or not self.may_take(job):
                 continue
             if self.rules.fair_share and self.taken_by_share + 1 <= self.rules.preemption_tokens:
                 cleared = self.fair_share(job, priority, avoid, open_)
@@ -496,6 +507,10 @@ class PlainRound(Rows):
             if cleared is not None:
                 return cleared[0], priority, URGENCY, is_away, cleared[1]
         return None
+
+    def may_take(self, job: Job) -> bool:
+        """Whether others may give way to it: who took room twice and lost it again waits."""
+        return self.flips.get(job.id, 0) < MOST_FLIPS
 
     def best(
         self, job: Job, more: Any, avoid: Mapping[str, int], rooms: list[tuple[Node, list[int]]]
