@@ -14,7 +14,7 @@ cdef enum Method:
 
 # A unit that took room so often and lost it again in one round takes none any more.
 cdef enum:
-    MOST_FLIPS = 2
+    MOST_FLIPS = 4
 
 # Where one member of a gang goes.
 cdef struct Seat:

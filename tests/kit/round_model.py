@@ -27,8 +27,8 @@ from pyresched.model import Job, Node, PriorityClass, Queue
 
 __all__ = ["MOST_PASSES", "ModelResult", "PlainRound", "model_round"]
 
-MOST_PASSES = 12
-MOST_FLIPS = 2
+MOST_PASSES = 20
+MOST_FLIPS = 4
 COST = {FREE: 0, FAIR: 1, URGENCY: 2}
 
 

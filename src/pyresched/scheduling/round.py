@@ -46,7 +46,7 @@ from pyresched.scheduling.state import RoundState
 __all__ = ["run_round"]
 
 _SHOWN: Final = 64  # characters of an argument that a message repeats
-_MOST_PASSES: Final = 12
+_MOST_PASSES: Final = 20
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 
