@@ -113,5 +113,6 @@ def test_a_long_queue_is_read_while_others_go_on(long_queue: JobDb) -> None:
         queued = long_queue.snapshot().queued("a", POOL)
         return turns_of_another_while(lambda: walk.add_queue("a", 1.0, queued))
 
-    # On a busy machine the other thread may not be let run, whoever has the lock.
-    assert max(turns() for _ in range(5)) > 20
+    # One that asks in vain has a single turn. On a busy machine it may not be let run, whoever
+    # has the lock, so a few tries.
+    assert any(turns() > 5 for _ in range(10))
