@@ -17,6 +17,7 @@ cdef class RoundWalk(RoundSeats):
     cdef int walk(self) except -1 nogil
     cdef void count_turn(self, int32_t at) noexcept nogil
     cdef bint is_last_word(self, Py_ssize_t place) noexcept nogil
+    cdef bint anyone_waits(self) noexcept nogil
     cdef bint needs_another(self) noexcept nogil
     cdef bint pull(self, Py_ssize_t number) except -1 nogil
     cdef int32_t next_queued(self, Py_ssize_t number) except -2 nogil

@@ -87,6 +87,9 @@ cdef class RoundWalk(RoundSeats):
         False: that did not happen within *most_passes*.
         """
         self.get_ready()
+        if not self.anyone_waits():
+            self.passes = 1
+            return True
         while self.passes < most_passes:
             self.passes += 1
             self.one_pass()
@@ -94,6 +97,14 @@ cdef class RoundWalk(RoundSeats):
             if not (self.took or self.settled or self.went_home):
                 return True
             if not self.took and not self.went_home and not self.needs_another():
+                return True
+        return False
+
+    cdef bint anyone_waits(self) noexcept nogil:
+        """Whether a job could be placed at all, or somebody have to stand in line for it."""
+        cdef Py_ssize_t i
+        for i in range(self.lane_count):
+            if self.lanes[i].open and self.lanes[i].looked_at:
                 return True
         return False
 

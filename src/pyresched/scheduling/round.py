@@ -194,10 +194,11 @@ class _Plan:
             gang_away=settings.place_gangs_away,
         )
         waiting = set(self._snapshot.queues())
+        queued = 0
         for name in sorted(waiting.union(self._queues)):
             queue = self._queues.get(name)
             weight = 0.0 if queue is None else _usable(settings.weight_of(queue))
-            walk.add_queue(
+            queued += walk.add_queue(
                 name,
                 weight,
                 self._snapshot.queued(name, self._pool) if name in waiting else (),
@@ -211,10 +212,9 @@ class _Plan:
         self._set_limits(walk)
         # What the walk places is among what is held by class from then on, and still asked for.
         self._counted = {queue: self._constrained(walk, queue) for queue, *_ in walk.standings()}
-        standings = self.standings(walk)
-        adjusted, protected = self.rule.adjusted(standings), self.rule.protected(standings)
-        for each in standings:
-            walk.set_share(each.queue, protected[each.queue], adjusted[each.queue], each.penalty)
+        if queued:  # else nobody has a turn, whatever the shares
+            for name, protected, adjusted in self.rule.claims(self.standings(walk)):
+                walk.set_share(name, protected, adjusted, self._penalties.get(name))
         return walk
 
     def explaining(self) -> Callable[[str, RoundResult], Explanation]:

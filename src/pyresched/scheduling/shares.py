@@ -92,13 +92,18 @@ class ShareRule:
         protected = self._entitlements(given).protected
         return {each.queue: share for each, share in zip(given, protected, strict=True)}
 
-    def adjusted(
+    def claims(
         self, standings: Sequence[Standing] | Sequence[tuple[object, ...]]
-    ) -> Mapping[QueueName, float]:
-        """What each queue should get: its adjusted share."""
+    ) -> list[tuple[QueueName, float, float]]:
+        """(queue, protected share, adjusted share) of each queue, in the order of *standings*."""
         given = [_standing(each) for each in standings]
-        adjusted = self._entitlements(given).adjusted
-        return {each.queue: share for each, share in zip(given, adjusted, strict=True)}
+        entitled = self._entitlements(given)
+        return [
+            (each.queue, protected, adjusted)
+            for each, protected, adjusted in zip(
+                given, entitled.protected, entitled.adjusted, strict=True
+            )
+        ]
 
     def figures(
         self, standings: Sequence[Standing] | Sequence[tuple[object, ...]]

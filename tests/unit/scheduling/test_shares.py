@@ -194,6 +194,9 @@ def test_no_figure_is_ever_nan(standings, total, fraction, uncapped):
             assert name == "queue" or (math.isfinite(value) and value >= 0)
     assert math.fsum(each.adjusted_share for each in figures) <= 1 + 1e-9
     assert counted.protected(standings) == {each.queue: each.protected_share for each in figures}
+    assert counted.claims(standings) == [
+        (each.queue, each.protected_share, each.adjusted_share) for each in figures
+    ]
 
 
 @given(
