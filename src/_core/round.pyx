@@ -690,8 +690,10 @@ cdef class RoundWalk(RoundSeats):
         cdef list gangs = [0] * self.lane_count
         cdef list lost = [0] * self.lane_count
         for i in range(self.team_count):
+            if not self.teams[i].count:
+                continue  # all its members are elsewhere
             entry = &self.entries[self.teams[i].last]
-            if self.teams[i].count and entry.home == NOWHERE and entry.node != NOWHERE:
+            if entry.home == NOWHERE and entry.node != NOWHERE:
                 gangs[entry.lane] += 1
         for i in range(self.entry_count):
             entry = &self.entries[i]
