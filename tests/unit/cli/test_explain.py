@@ -1,30 +1,15 @@
 """`pyresched explain`: what is printed, exit codes."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kit.commands import Run
 from kit.jobs import backing_off, gang, job, leased, requirements
 from kit.rounds import POOL, World, node
-from pyresched.cli.__main__ import main
 from pyresched.model import NANOS
 from pyresched.scheduling import RoundState, save_round
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command; its exit code and what it printed on stdout and stderr."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return call
 
 
 @pytest.fixture

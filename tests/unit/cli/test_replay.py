@@ -2,30 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kit.commands import Run
 from kit.jobs import job
 from kit.rounds import POOL, World, node
 from kit.simulations import log_text
-from pyresched.cli.__main__ import main
 from pyresched.scheduling import RoundState, load_round, save_round
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command; its exit code and what it printed on stdout and stderr."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return call
 
 
 @pytest.fixture
