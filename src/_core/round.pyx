@@ -15,7 +15,7 @@ from pyresched._core.nodeledger cimport NOWHERE
 from pyresched._core.records cimport Record, RunPart, active_run, name_text
 from pyresched._core.resources cimport saturating_add
 from pyresched._core.roundjobs cimport (
-    ALLOCATED, FULL, NO_ROOM, NO_VERDICT, RETURNED, WAITS, Entry, Lane, Reason, Shape, Team,
+    ALLOCATED, NO_ROOM, NO_VERDICT, RETURNED, WAITS, Entry, Lane, Reason, Shape, Team,
     compare_records,
 )
 from pyresched._core.roundseats cimport MOST_FLIPS, RoundSeats, Seat
@@ -123,9 +123,7 @@ cdef class RoundWalk(RoundSeats):
         if not self.began_with_units and not self.reordered:
             return False
         for i in range(self.lane_count):
-            if self.lanes[i].takes_part and self.lanes[i].preemptible_runs and (
-                    self.fairness.cost(self.vector(i, FULL))
-                    > self.lanes[i].protected_share + 1e-9):
+            if self.lanes[i].preemptible_runs and self.is_over(i):
                 return True
         return False
 

@@ -69,6 +69,7 @@ cdef class RoundLine(RoundTurns):
     cdef Py_ssize_t avoided
     cdef Py_ssize_t avoid_space
 
+    cdef bint is_over(self, Py_ssize_t number) noexcept nogil
     cdef int start_line(self) except -1
     cdef int rebind(self, int32_t at, int64_t priority, bint preemptible) except -1 nogil
     cdef int settle_bindings(self) except -1 nogil

@@ -29,9 +29,6 @@ from pyresched._core.versions cimport (
 
 CAUSES = ("fair_share", "urgency", "gang", "guest")
 
-# Shares are quotients and sums of doubles: one that is exactly at its limit may compute as above.
-cdef double EPSILON = 1e-9
-
 
 cdef int by_return(const void *a, const void *b) noexcept nogil:
     cdef const UnitKey *one = <const UnitKey *> a
@@ -154,6 +151,11 @@ cdef class RoundLine(RoundTurns):
                 highest = max(highest, self.entries[self.members[k]].priority)
         return highest
 
+    cdef bint is_over(self, Py_ssize_t number) noexcept nogil:
+        """Whether the runs of lane *number* are more than the share that is protected."""
+        return self.lanes[number].takes_part and self.holds_more(
+            self.vector(number, FULL), self.lanes[number].protected_share)
+
     cdef int start_line(self) except -1:
         """Begin a pass: find the units, say who has to come back, and rank them all."""
         cdef Py_ssize_t count
@@ -176,10 +178,7 @@ cdef class RoundLine(RoundTurns):
                 memcpy(self.vector(i, ALLOCATED), self.vector(i, FULL),
                        self.width * sizeof(int64_t))
                 memset(self.vector(i, LOST), 0, self.width * sizeof(int64_t))
-                self.lanes[i].above = (
-                    self.lanes[i].takes_part
-                    and self.fairness.cost(self.vector(i, FULL))
-                    > self.lanes[i].protected_share + EPSILON)
+                self.lanes[i].above = self.is_over(i)
                 self.lanes[i].wait_at = self.lanes[i].wait_end = 0
             self.waiting_count = 0
             self.line_length = 0
@@ -404,7 +403,7 @@ cdef class RoundLine(RoundTurns):
                 for r in range(self.width):
                     left[r] = saturating_sub(left[r], amounts[r])
             link = self.links[link].before
-        return self.fairness.cost(left) > self.lanes[number].protected_share + EPSILON
+        return self.holds_more(left, self.lanes[number].protected_share)
 
     cdef int pass_unit(self, int32_t unit, Py_ssize_t node) except -1 nogil:
         """Count what *unit* holds of *node* as room."""

@@ -22,5 +22,6 @@ cdef class RoundTurns(RoundJobs):
     cdef int64_t *turn_amounts   # a vector to work in
 
     cdef int rate(self, Head *head, int32_t entry, bint waits, int against) noexcept nogil
+    cdef bint holds_more(self, const int64_t *amounts, double share) noexcept nogil
     cdef void sift_down(self, Py_ssize_t at) noexcept nogil
     cdef void heapify(self) noexcept nogil

@@ -11,7 +11,12 @@ from pyresched._core.roundjobs cimport PENALTY, Entry, Lane, RoundJobs
 from pyresched._core.versions cimport tried_malloc as malloc
 
 
+# Shares are quotients and sums of doubles: one that is exactly at its limit may compute as above.
 cdef double EPSILON = 1e-9
+
+
+cdef inline bint is_above(double cost, double share) noexcept nogil:
+    return cost > share + EPSILON
 
 
 cdef inline int64_t added(int64_t amount, int64_t more) noexcept nogil:
@@ -69,10 +74,13 @@ cdef class RoundTurns(RoundJobs):
         for r in range(width):
             sums[r] = added(added(has[r], penalty[r]), request[r])
         head.proposed = self.fairness.cost(sums)
-        # A share is a sum of quotients: one that is met exactly may compute as passed.
-        head.within = head.proposed <= lane.budget + EPSILON
+        head.within = not is_above(head.proposed, lane.budget)
         head.proposed /= lane.weight
         return 0
+
+    cdef bint holds_more(self, const int64_t *amounts, double share) noexcept nogil:
+        """Whether *amounts* cost more than *share*; exactly as much is not more."""
+        return is_above(self.fairness.cost(amounts), share)
 
     cdef void sift_down(self, Py_ssize_t at) noexcept nogil:
         """Let the head at *at* sink to its place: mostly that is near the bottom, so it goes all

@@ -13,10 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from kit.crowded_worlds import crowded_world, limited, odd_world, wide_world
-from kit.rounds import POOL, World
 from pyresched.model import RoundResult
-from pyresched.nodedb import NodeDb
-from pyresched.scheduling import RoundState, run_round
 
 if os.environ.get("PYRESCHED_DEV") != "1" and not importlib.util.find_spec(
     "pyresched._core.selftest"
@@ -45,20 +42,6 @@ def failing(after: int) -> Iterator[None]:
         selftest.let_allocations_fail(-1)
 
 
-def decide(world: World, nodes: NodeDb, reader: object) -> RoundResult:
-    """A round over *nodes*."""
-    result, _ = run_round(
-        reader,  # type: ignore[arg-type]
-        nodes,
-        world.queues,
-        POOL,
-        world.config,
-        RoundState(),
-        world.now,
-    )
-    return result
-
-
 def as_bytes(result: RoundResult) -> str:
     """All that it decided."""
     return json.dumps(result.to_dict())
@@ -69,18 +52,18 @@ def test_a_round_without_memory_changes_nothing_and_can_be_asked_for_again(name:
     """The first allocation fails, then the second, and so on until none does."""
     world = WORLDS[name]
     nodes, snapshot = world.node_db(), world.job_db().snapshot()
-    expected = as_bytes(decide(world, nodes, snapshot))
+    expected = as_bytes(world.round(snapshot, nodes))
     failures = 0
     while True:
         with failing(failures):
             try:
-                decided = decide(world, nodes, snapshot)
+                decided = world.round(snapshot, nodes)
             except MemoryError:
                 decided = None
         if decided is not None:
             break
         if failures % 10 == 0:
-            assert as_bytes(decide(world, nodes, snapshot)) == expected, failures
+            assert as_bytes(world.round(snapshot, nodes)) == expected, failures
             assert nodes.check() == []
         failures += 1
     assert as_bytes(decided) == expected

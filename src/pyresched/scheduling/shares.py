@@ -16,9 +16,6 @@ from pyresched.model import QueueName, QueueShare, ResourceVector
 
 __all__ = ["ShareRule", "Standing", "constrained_demand"]
 
-# Shares are quotients and sums of doubles: one that is exactly at its limit may compute as above.
-_EPSILON: Final = 1e-9
-
 
 class Standing(NamedTuple):
     """Where a queue stands in a round; a plain tuple that begins like this will do.
@@ -79,18 +76,6 @@ class ShareRule:
             protected_fraction=config.protected_fraction_of(pool),
             protect_uncapped=config.pool(pool).protect_uncapped,
         )
-
-    def is_above(self, held: ResourceVector, share: float) -> bool:
-        """Whether *held* costs more than *share*; exactly as much is not above."""
-        return self.fairness.unweighted_cost(held) > share + _EPSILON
-
-    def protected(
-        self, standings: Sequence[Standing] | Sequence[tuple[object, ...]]
-    ) -> Mapping[QueueName, float]:
-        """The share up to which each queue loses nothing."""
-        given = [_standing(each) for each in standings]
-        protected = self._entitlements(given).protected
-        return {each.queue: share for each, share in zip(given, protected, strict=True)}
 
     def claims(
         self, standings: Sequence[Standing] | Sequence[tuple[object, ...]]

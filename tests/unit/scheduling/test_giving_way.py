@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kit.deciding import Decider
+from kit.facts import Cluster
 from kit.jobs import gang, job, jobs, leased, requeued, requirements
 from kit.round_checks import breaches
 from kit.rounds import CONFIG, World, node
@@ -343,3 +344,20 @@ def test_a_guest_that_cannot_give_way_stays():
     over.with_jobs(leased(guest, node_id="n0", pool="other", priority=1000))
     over.with_jobs(firm("new", priority_class="urgent"))
     assert victims(over) == []
+
+
+@pytest.mark.parametrize("cores", [3, 7, 10])
+def test_a_queue_that_holds_its_share_to_the_last_core_loses_nothing(cores):
+    """Not even where that part of the pool is no exact number to a computer."""
+    cluster = Cluster(0, protected_fraction=1.0)
+    cluster.node("n0", cpu=cores - 1)
+    cluster.node("n1", cpu=1, labels={"kind": "small"})
+    cluster.queue("A", cores)
+    cluster.queue("B", cores / (cores - 2))
+    cluster.queue("C", cores)
+    cluster.submit("A", 1, on="n1")
+    cluster.submit("B", cores - 1, "priority-2-non-preemptible", on="n0")
+    cluster.submit("A", cores)
+    # It would go first, and nobody else is where it has to go.
+    cluster.submit("C", 2 * cores, cpu=0.5, selector={"kind": "small"})
+    assert not cluster.round()

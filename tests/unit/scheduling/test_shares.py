@@ -36,28 +36,18 @@ def test_the_larger_of_fair_and_adjusted_share_is_protected():
     assert (a.fair_share, a.adjusted_share, a.protected_share) == (1 / 3, 0.01, 1 / 3)
     assert b.adjusted_share == b.protected_share == pytest.approx(0.69)
     assert (c.adjusted_share, c.protected_share) == (0.3, 1 / 3)
-    assert rule(100, 100).protected(standings)["b"] == b.protected_share
 
 
 def test_the_protected_fraction_scales_what_is_protected():
     """Half of a half."""
-    protected = rule(100, 100, fraction=0.5).protected(
-        [standing("a", 0, 100), standing("b", 0, 100)]
-    )
-    assert protected == {"a": 0.25, "b": 0.25}
+    claims = rule(100, 100, fraction=0.5).claims([standing("a", 0, 100), standing("b", 0, 100)])
+    assert claims == [("a", 0.25, 0.5), ("b", 0.25, 0.5)]
 
 
 def test_demand_is_what_runs_and_what_waits():
     """Both in cost of the dominant resource."""
     (only,) = rule(100, 100).figures([standing("a", 30, 20, now=50)])
     assert (only.actual_share, only.demand_share, only.resulting_share) == (0.3, 0.5, 0.5)
-
-
-def test_exactly_at_a_share_is_not_above_it():
-    """Not even where the quotient is not a double."""
-    assert not rule(3, 3).is_above(ResourceVector((1, 1)), 1 / 3)
-    assert not rule(10, 10).is_above(ResourceVector((3, 3)), 0.1 + 0.1 + 0.1 - 1e-12)
-    assert rule(1000, 1000).is_above(ResourceVector((334, 0)), 1 / 3)
 
 
 def test_everyone_wants_all_of_a_pool_that_has_nothing():
@@ -70,7 +60,7 @@ def test_everyone_wants_all_of_a_pool_that_has_nothing():
 def test_no_queue_is_no_share():
     """An empty round counts nothing."""
     assert rule(1, 1).figures([]) == ()
-    assert rule(1, 1).protected([]) == {}
+    assert rule(1, 1).claims([]) == []
 
 
 def test_the_uncapped_share_is_protected_where_that_is_asked_for():
@@ -81,9 +71,9 @@ def test_the_uncapped_share_is_protected_where_that_is_asked_for():
         assert b.protected_share == pytest.approx(0.495 * fraction)
         assert [a.uncapped_share, b.uncapped_share] == pytest.approx([1 / 3, 0.495])
         assert c.protected_share == pytest.approx(0.59 * fraction)
-        assert rule(100, 100, fraction=fraction, uncapped=True).protected(standings) == {
-            each.queue: each.protected_share for each in (a, b, c)
-        }
+        assert rule(100, 100, fraction=fraction, uncapped=True).claims(standings) == [
+            (each.queue, each.protected_share, each.adjusted_share) for each in (a, b, c)
+        ]
 
 
 def test_what_a_class_may_not_have_is_no_demand():
@@ -131,7 +121,7 @@ def test_a_queue_whose_weight_cannot_be_used_takes_nothing_from_the_others(weigh
     assert tuple(rest) == rule(100, 100).figures(others)
     assert (a.weight, a.raw_weight, a.fair_share, a.adjusted_share) == (0.0, 0.0, 0.0, 0.0)
     assert (a.uncapped_share, a.protected_share, a.actual_share) == (0.0, 0.0, 0.1)
-    assert rule(100, 100).protected([bad])["a"] == 0.0
+    assert rule(100, 100).claims([bad]) == [("a", 0.0, 0.0)]
 
 
 def test_the_rule_of_a_pool_is_what_the_configuration_says():
@@ -193,7 +183,6 @@ def test_no_figure_is_ever_nan(standings, total, fraction, uncapped):
         for name, value in structs.asdict(each).items():
             assert name == "queue" or (math.isfinite(value) and value >= 0)
     assert math.fsum(each.adjusted_share for each in figures) <= 1 + 1e-9
-    assert counted.protected(standings) == {each.queue: each.protected_share for each in figures}
     assert counted.claims(standings) == [
         (each.queue, each.protected_share, each.adjusted_share) for each in figures
     ]

@@ -82,15 +82,7 @@ def test_a_result_outlives_what_it_was_decided_from(kind: str) -> None:
         "transaction": db.write,
         "rows": world.reader,
     }[kind]()
-    result, _ = run_round(
-        reader,  # type: ignore[arg-type]
-        nodes,
-        world.queues,
-        POOL,
-        world.config,
-        RoundState(),
-        world.now,
-    )
+    result = world.round(reader, nodes)
     if kind in {"dry run", "transaction"}:
         with reader:
             reader.delete_many([each.id for each in reader])
