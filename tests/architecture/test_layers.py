@@ -59,7 +59,7 @@ def test_the_package_keeps_its_layers(sources):
     ("file", "line", "said"),
     [
         ("nodedb/__init__.py", "import pyresched.jobdb", "pyresched.nodedb -> pyresched.jobdb"),
-        ("model/ids.py", "import pyresched.config", "pyresched.model.ids -> pyresched.config"),
+        ("ids.py", "import pyresched.config", "pyresched.ids -> pyresched.config"),
         ("errors.py", "import pyresched._core", "pyresched.errors -> pyresched._core"),
         (
             "report/__init__.py",

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyresched.config import config_from
+from pyresched.durations import INT64_MAX
 from pyresched.model import Queue, QueueName, ResourceVector
-from pyresched.model.durations import INT64_MAX
 from pyresched.scheduling import RoundState
 from pyresched.scheduling.buckets import Bucket, Rate, next_token, taken, tokens
 from pyresched.scheduling.limits import limits_for

@@ -5,7 +5,7 @@ from typing import NoReturn, Self, TypeAlias, TypedDict, TypeVar, final, overloa
 from typing_extensions import Buffer, disjoint_base
 
 from pyresched._core.views import Job
-from pyresched.model.ids import Instant, JobId, QueueName
+from pyresched.ids import Instant, JobId, QueueName
 
 _T = TypeVar("_T")
 _Entries: TypeAlias = list[tuple[tuple[int, ...], int]]

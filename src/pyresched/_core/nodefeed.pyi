@@ -3,7 +3,7 @@ from collections.abc import Callable
 from pyresched._core.nodeindex import NodeTable
 from pyresched._core.values import Requirements
 from pyresched._core.views import Job
-from pyresched.model.ids import JobId, NodeId, PoolName
+from pyresched.ids import JobId, NodeId, PoolName
 
 def follow(
     changed: list[tuple[Job | None, Job | None]],

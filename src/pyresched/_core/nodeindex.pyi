@@ -4,7 +4,7 @@ from typing import Final, Self, final
 from pyresched._core.nodeledger import NodeLedger
 from pyresched._core.resources import ResourceVector
 from pyresched._core.values import Requirements
-from pyresched.model.ids import JobId, NodeId
+from pyresched.ids import JobId, NodeId
 
 CROSS_POOL: Final[int]
 EVICTED: Final[int]

@@ -4,7 +4,7 @@ from typing_extensions import disjoint_base
 
 from pyresched._core.resources import ResourceVector
 from pyresched._core.values import Requirements
-from pyresched.model.ids import JobId, NodeId, PoolName
+from pyresched.ids import JobId, NodeId, PoolName
 
 @disjoint_base
 class NodeLedger:

@@ -5,7 +5,7 @@ from pyresched._core.roundanswers import Refused
 from pyresched._core.roundjobs import CODES as CODES
 from pyresched._core.roundline import CAUSES as CAUSES
 from pyresched._core.roundseats import RoundSeats
-from pyresched.model.ids import JobId, NodeId, QueueName, RunId
+from pyresched.ids import JobId, NodeId, QueueName, RunId
 
 @final
 class RoundWalk(RoundSeats):

@@ -1,7 +1,7 @@
 from typing import final
 
 from pyresched._core.roundjobs import RoundJobs
-from pyresched.model.ids import JobId
+from pyresched.ids import JobId
 
 @final
 class Refused:

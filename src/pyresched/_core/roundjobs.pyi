@@ -8,7 +8,7 @@ from pyresched._core.nodeindex import NodeTable
 from pyresched._core.resources import ResourceVector
 from pyresched._core.values import Requirements
 from pyresched._core.views import Job
-from pyresched.model.ids import NodeId, QueueName
+from pyresched.ids import NodeId, QueueName
 
 CODES: Final[tuple[str, ...]]
 

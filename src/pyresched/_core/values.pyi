@@ -3,8 +3,8 @@ from enum import Enum, IntEnum
 from typing import final
 
 from pyresched._core.resources import ResourceVector
+from pyresched.ids import GangId, NodeId
 from pyresched.model.constraints import Constraint, Preference, Spread
-from pyresched.model.ids import GangId, NodeId
 from pyresched.model.nodes import Toleration
 
 class JobState(IntEnum):

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from typing import TypedDict, Unpack, final, type_check_only
 
 from pyresched._core.values import Gang, JobState, LastReschedule, Outcome, Requirements
-from pyresched.model.ids import (
+from pyresched.ids import (
     Duration,
     Instant,
     JobId,
@@ -11,7 +11,7 @@ from pyresched.model.ids import (
     QueueName,
     RunId,
 )
-from pyresched.model.retries import ReschedulePolicy
+from pyresched.reschedule.policy import ReschedulePolicy
 
 @type_check_only
 class _RunFields(TypedDict, total=False):

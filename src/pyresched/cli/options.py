@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from pyresched.durations import INT64_MAX, parse_duration
 from pyresched.errors import InputError
 from pyresched.model import NANOS, Duration
-from pyresched.model.durations import INT64_MAX, parse_duration
 
 __all__ = ["duration", "queue_numbers"]
 

@@ -16,9 +16,9 @@ from pyresched.config.faults import (
     share_faults,
 )
 from pyresched.config.reading import Fault, key_path
+from pyresched.durations import WrittenDuration
 from pyresched.errors import InputError, did_you_mean
 from pyresched.model import PoolName, Queue, Resource, ResourceSpec, Rounding
-from pyresched.model.durations import WrittenDuration
 from pyresched.model.queues import queue_faults
 
 __all__ = ["PoolConfig", "pool_faults"]

@@ -22,6 +22,7 @@ from pyresched.config.faults import (
 )
 from pyresched.config.pools import PoolConfig, pool_faults
 from pyresched.config.reading import Fault, decode, key_path, read_mapping, refuse
+from pyresched.durations import WrittenDuration
 from pyresched.errors import ConfigError, InputError, did_you_mean
 from pyresched.model import (
     AwayEntry,
@@ -40,7 +41,6 @@ from pyresched.model import (
     WellKnownNodeType,
     parse_quantity,
 )
-from pyresched.model.durations import WrittenDuration
 from pyresched.model.queues import queue_faults
 
 __all__ = ["SchedulingConfig", "config_from", "load_config"]

@@ -1,19 +1,19 @@
 """Frozen values that every part shares; the native ones are re-exported here."""
 
-from pyresched._core import Gang, Job, JobState, Outcome, Requirements, ResourceVector, Run
-from pyresched.model.avoid import AvoidRank, avoided_nodes
-from pyresched.model.changes import Changes, Event, EventKind, RowKey
-from pyresched.model.classes import (
-    AwayEntry,
-    AwayNodeType,
-    PriorityClass,
-    ResourceCondition,
-    WellKnownNodeType,
+from pyresched._core import (
+    Gang,
+    Job,
+    JobState,
+    LastReschedule,
+    Outcome,
+    Requirements,
+    RescheduleEvent,
+    RescheduleTracker,
+    ResourceVector,
+    Run,
 )
-from pyresched.model.constraints import Constraint, Operator, Preference, Spread
-from pyresched.model.drafts import Draft
-from pyresched.model.durations import format_duration, parse_duration
-from pyresched.model.ids import (
+from pyresched.durations import NANOS, format_duration, parse_duration
+from pyresched.ids import (
     Duration,
     ExecutorName,
     GangId,
@@ -24,23 +24,24 @@ from pyresched.model.ids import (
     QueueName,
     RunId,
 )
+from pyresched.model.avoid import AvoidRank, avoided_nodes
+from pyresched.model.blocks import RescheduleBlock
+from pyresched.model.changes import Changes, Event, EventKind, RowKey
+from pyresched.model.classes import (
+    AwayEntry,
+    AwayNodeType,
+    PriorityClass,
+    ResourceCondition,
+    WellKnownNodeType,
+)
+from pyresched.model.constraints import Constraint, Operator, Preference, Spread
+from pyresched.model.drafts import Draft
 from pyresched.model.nodes import Intake, Node, Taint, TaintEffect, Toleration
 from pyresched.model.placements import METHODS, Method, Placement, Placements
 from pyresched.model.queues import Queue
 from pyresched.model.readers import JobReader
 from pyresched.model.reasons import Ends, Exclusion, ReasonCode, UnschedulableReason
 from pyresched.model.resources import Resource, ResourceSpec, Rounding, parse_quantity
-from pyresched.model.retries import (
-    NANOS,
-    JobType,
-    LastReschedule,
-    RescheduleBlock,
-    RescheduleEvent,
-    ReschedulePolicy,
-    RescheduleTracker,
-    Verdict,
-    VerdictReason,
-)
 from pyresched.model.rounds import (
     Move,
     Preemption,
@@ -51,6 +52,7 @@ from pyresched.model.rounds import (
     Termination,
 )
 from pyresched.model.states import NEXT, next_state
+from pyresched.reschedule import JobType, ReschedulePolicy, Verdict, VerdictReason
 
 __all__ = [
     "METHODS",

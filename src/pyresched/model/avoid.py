@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from pyresched._core import Job, Outcome
-from pyresched.model.ids import NodeId
+from pyresched.ids import NodeId
 
 __all__ = ["AvoidRank", "avoided_nodes"]
 

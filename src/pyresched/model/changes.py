@@ -6,7 +6,7 @@ from enum import Enum
 from msgspec import Struct
 
 from pyresched._core import Job
-from pyresched.model.ids import Instant, JobId, NodeId, QueueName, RunId
+from pyresched.ids import Instant, JobId, NodeId, QueueName, RunId
 from pyresched.model.nodes import Node
 from pyresched.model.queues import Queue
 

@@ -6,8 +6,8 @@ A stage reads its own decisions through it. Relies on any `JobReader`. Keeps INV
 from collections.abc import Sequence
 
 from pyresched._core import Job, Run
+from pyresched.ids import Instant, JobId
 from pyresched.model.changes import Changes, Event, EventKind
-from pyresched.model.ids import Instant, JobId
 from pyresched.model.readers import JobReader
 
 __all__ = ["Draft"]

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from pyresched._core import Job, JobState, Outcome, Run
+from pyresched.ids import Instant, JobId
 from pyresched.model.changes import EventKind
 from pyresched.model.drafts import Draft
-from pyresched.model.ids import Instant, JobId
 from pyresched.model.states import next_state
 
 __all__ = ["GANG", "GANG_DONE", "call_off", "end_run", "put_back", "with_run"]

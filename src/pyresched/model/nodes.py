@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from pyresched._core import ResourceVector
-from pyresched.model.ids import ExecutorName, Instant, NodeId, PoolName
+from pyresched.ids import ExecutorName, Instant, NodeId, PoolName
 
 __all__ = ["Intake", "Node", "Taint", "TaintEffect", "Toleration"]
 

@@ -10,7 +10,7 @@ from typing import Final, overload
 
 from msgspec import Struct
 
-from pyresched.model.ids import JobId, NodeId
+from pyresched.ids import JobId, NodeId
 
 __all__ = ["METHODS", "Method", "Placement", "Placements"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, structs
 
 from pyresched.errors import InputError
-from pyresched.model.ids import QueueName
+from pyresched.ids import QueueName
 
 __all__ = ["Queue", "fraction_faults", "queue_faults"]
 

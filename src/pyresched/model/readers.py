@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from pyresched._core import Job
-from pyresched.model.ids import Instant
+from pyresched.ids import Instant
 
 __all__ = ["JobReader"]
 

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct, structs
 
-from pyresched.model.ids import JobId, NodeId, PoolName, QueueName, RunId
+from pyresched.ids import JobId, NodeId, PoolName, QueueName, RunId
 from pyresched.model.placements import Placement
 from pyresched.model.reasons import UnschedulableReason
 

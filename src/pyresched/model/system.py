@@ -9,10 +9,10 @@ from hashlib import sha256
 from typing import Any, Final, cast
 
 from pyresched._core import Job
-from pyresched.model.ids import JobId, NodeId, PoolName
+from pyresched.ids import JobId, NodeId, PoolName
 from pyresched.model.nodes import Node
 from pyresched.model.requests import replaced
-from pyresched.model.retries import JobType, ReschedulePolicy
+from pyresched.reschedule import JobType, ReschedulePolicy
 
 __all__ = [
     "SYSTEM_TYPES",

@@ -9,7 +9,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from pyresched.model.ids import Duration, Instant
+from pyresched.ids import Duration, Instant
 
 __all__ = [
     "JobCounts",

@@ -1,7 +1,7 @@
 """A summary in words and figures for people: the table of the terminal and the page's tiles."""
 
+from pyresched.durations import format_duration
 from pyresched.model import NANOS
-from pyresched.model.durations import format_duration
 from pyresched.report.records import Summary
 
 __all__ = ["figures", "span_text"]

@@ -1,19 +1,24 @@
 """When a failed run is tried again, what its history keeps, and what is wrong with a policy.
 
-Owns verdicts only: values live in the model, merging of what users wrote in `spec`. Pure
+Owns policies and verdicts and knows no job; merging of what users wrote lies in `spec`. Pure
 functions on integer nanoseconds that saturate at the ends of int64; the rules and where they
 differ from Nomad's are in docs/reschedule.md.
 """
 
 from pyresched.reschedule.history import extended
+from pyresched.reschedule.policy import JobType, ReschedulePolicy, Verdict, VerdictReason
 from pyresched.reschedule.validation import Dialect, Problem, ProblemCode, Severity, problems
 from pyresched.reschedule.verdicts import attempted, next_delay, next_reschedule
 
 __all__ = [
     "Dialect",
+    "JobType",
     "Problem",
     "ProblemCode",
+    "ReschedulePolicy",
     "Severity",
+    "Verdict",
+    "VerdictReason",
     "attempted",
     "extended",
     "next_delay",

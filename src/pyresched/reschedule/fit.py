@@ -10,8 +10,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from pyresched.model import Duration, ReschedulePolicy
-from pyresched.model.durations import saturated
+from pyresched.durations import saturated
+from pyresched.ids import Duration
+from pyresched.reschedule.policy import ReschedulePolicy
 
 __all__ = ["DELAY_FUNCTIONS", "Fit", "exact_fit", "nomad_fit"]
 

@@ -3,16 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pyresched.model import (
-    Duration,
-    Instant,
-    LastReschedule,
-    NodeId,
-    RescheduleEvent,
-    ReschedulePolicy,
-    RescheduleTracker,
-    RunId,
-)
+from pyresched._core import LastReschedule, RescheduleEvent, RescheduleTracker
+from pyresched.ids import Duration, Instant, NodeId, RunId
+from pyresched.reschedule.policy import ReschedulePolicy
 
 __all__ = ["extended"]
 

@@ -10,10 +10,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from pyresched.durations import NANOS, parse_duration, short_duration
 from pyresched.errors import did_you_mean
-from pyresched.model import NANOS, Duration, ReschedulePolicy, parse_duration
-from pyresched.model.durations import short_duration
+from pyresched.ids import Duration
 from pyresched.reschedule.fit import DELAY_FUNCTIONS, exact_fit, nomad_fit
+from pyresched.reschedule.policy import ReschedulePolicy
 
 __all__ = ["Dialect", "Problem", "ProblemCode", "Severity", "problems"]
 

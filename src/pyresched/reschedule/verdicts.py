@@ -8,16 +8,10 @@ window than attempts".
 from collections.abc import Sequence
 from typing import Final
 
-from pyresched.model import (
-    Duration,
-    Instant,
-    RescheduleEvent,
-    ReschedulePolicy,
-    RescheduleTracker,
-    Verdict,
-    VerdictReason,
-)
-from pyresched.model.durations import saturated
+from pyresched._core import RescheduleEvent, RescheduleTracker
+from pyresched.durations import saturated
+from pyresched.ids import Duration, Instant
+from pyresched.reschedule.policy import ReschedulePolicy, Verdict, VerdictReason
 
 __all__ = ["attempted", "next_delay", "next_reschedule"]
 

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from pyresched.config import SchedulingConfig
+from pyresched.durations import INT64_MAX
 from pyresched.model import (
     ExecutorName,
     Instant,
@@ -24,7 +25,6 @@ from pyresched.model import (
     ResourceVector,
     RoundResult,
 )
-from pyresched.model.durations import INT64_MAX
 from pyresched.scheduling.buckets import Bucket, Rate, next_token, rate_of, taken, tokens
 from pyresched.scheduling.state import RateState, RoundState
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from pyresched.config import SchedulingConfig
+from pyresched.durations import INT64_MAX
 from pyresched.errors import InputError
 from pyresched.model import (
     NANOS,
@@ -27,7 +28,6 @@ from pyresched.model import (
     RoundResult,
     RunId,
 )
-from pyresched.model.durations import INT64_MAX
 from pyresched.outcomes import Report, ReportKind
 from pyresched.report.records import Outage, Sample
 from pyresched.scheduler import Scheduler

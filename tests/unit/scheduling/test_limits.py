@@ -5,6 +5,7 @@ import pytest
 
 from kit.jobs import job, leased
 from pyresched.config import SchedulingConfig, config_from
+from pyresched.durations import INT64_MAX
 from pyresched.errors import ConfigError
 from pyresched.model import (
     JobId,
@@ -20,7 +21,6 @@ from pyresched.model import (
     RoundResult,
     UnschedulableReason,
 )
-from pyresched.model.durations import INT64_MAX
 from pyresched.scheduling import RoundState
 from pyresched.scheduling.limits import (
     QueueLimits,

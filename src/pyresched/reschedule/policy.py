@@ -1,31 +1,24 @@
-"""Values of rescheduling: what was asked for, what happened so far, what follows.
+"""Values of rescheduling: what was asked for, and what follows for a run that failed.
 
-The verdicts are made in `pyresched.reschedule`. Times and delays are integer nanoseconds.
+What happened so far is a native `RescheduleTracker`. Times and delays are integer nanoseconds.
 """
 
 from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import Struct
 
-from pyresched._core import LastReschedule, RescheduleEvent, RescheduleTracker
-from pyresched.model.durations import WrittenDuration
-from pyresched.model.ids import Duration, Instant
+from pyresched.durations import NANOS
+from pyresched.ids import Duration, Instant
 
 __all__ = [
-    "NANOS",
+    "DEFAULT_POLICIES",
     "JobType",
-    "LastReschedule",
-    "RescheduleBlock",
-    "RescheduleEvent",
     "ReschedulePolicy",
-    "RescheduleTracker",
     "Verdict",
     "VerdictReason",
 ]
-
-NANOS: Final = 1_000_000_000
 
 
 class JobType(Enum):
@@ -69,33 +62,6 @@ DEFAULT_POLICIES: Final[Mapping[JobType, ReschedulePolicy | None]] = {
     JobType.SYSTEM: None,
     JobType.SYSBATCH: None,
 }
-
-
-class RescheduleBlock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A `reschedule` block as written: what is not written is UNSET, which differs from zero."""
-
-    attempts: int | UnsetType = UNSET
-    interval: WrittenDuration | UnsetType = UNSET
-    delay: WrittenDuration | UnsetType = UNSET
-    delay_function: str | UnsetType = UNSET
-    max_delay: WrittenDuration | UnsetType = UNSET
-    unlimited: bool | UnsetType = UNSET
-
-    def written(self) -> dict[str, int | str | bool]:
-        """The written fields by name, in the order of the policy's fields."""
-        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return {name: value for name, value in fields if value is not UNSET}
-
-    def over(self, default: ReschedulePolicy) -> ReschedulePolicy:
-        """The policy of this block where *default* fills what it does not write.
-
-        Rule `unlimited-alone`: written `unlimited = true` makes attempts and interval that
-        come from *default* unused, so they are 0.
-        """
-        written = self.written()
-        if written.get("unlimited") is True:
-            default = structs.replace(default, attempts=0, interval=0)
-        return structs.replace(default, **written)
 
 
 class VerdictReason(Enum):

@@ -14,6 +14,7 @@ from pyresched.errors import InputError
 __all__ = [
     "INT64_MAX",
     "INT64_MIN",
+    "NANOS",
     "WrittenDuration",
     "format_duration",
     "parse_duration",
@@ -21,6 +22,8 @@ __all__ = [
     "short_duration",
 ]
 
+NANOS: Final = 1_000_000_000
+"""Nanoseconds of a second."""
 INT64_MAX: Final = 2**63 - 1
 INT64_MIN: Final = -(2**63)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyresched.durations import saturated, short_duration
 from pyresched.errors import InputError
 from pyresched.model import format_duration, parse_duration
-from pyresched.model.durations import saturated, short_duration
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
