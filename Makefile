@@ -10,6 +10,8 @@ DEBUG_VENV := .venv-debug
 DEBUG_PIP := $(DEBUG_VENV)/bin/python -m pip --disable-pip-version-check --no-input
 NOX := build/nox/bin/nox
 DEMO := build/demo
+# One test process a core; what shares a slow fixture stays together.
+SPREAD := --numprocesses=auto --maxprocesses=8 --dist=loadgroup
 
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 	$(shell find src -type f -not -name '*.pyc' -not -name '.*')
@@ -31,7 +33,7 @@ test: test-release native
 
 # Everything that runs on the package as users install it.
 test-release: $(VENV)/tested
-	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest $(SPREAD) $(PYTEST_ARGS)
 
 # The cases inside the native core: they need a debug build, in a folder and .venv of its own.
 native: $(DEBUG_VENV)/tested

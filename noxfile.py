@@ -21,6 +21,7 @@ nox.options.sessions = [
 ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 CMAKE_FILES = ("CMakeLists.txt", "src/_core/CMakeLists.txt")
+SPREAD = ("--numprocesses=auto", "--maxprocesses=8", "--dist=loadgroup")
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NATIVE_TESTS = (
     "tests/native",
@@ -118,7 +119,7 @@ def tests(session: nox.Session) -> None:
     """`make test` on another Python, in folders of its own."""
     install_group(session, "test")
     session.install(".[all]", env={"SKBUILD_BUILD_DIR": f"build/nox-{session.python}"})
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *SPREAD, *session.posargs)
 
 
 @nox.session
@@ -137,6 +138,7 @@ def sanitize(session: nox.Session) -> None:
     )
     session.run(
         "pytest",
+        *SPREAD,
         "--capture=sys",  # the sanitizers write to the descriptor and end the process
         *(session.posargs or NATIVE_TESTS),
         env={

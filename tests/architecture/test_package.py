@@ -13,7 +13,8 @@ import pytest
 
 from kit.repository import ROOT, native_modules, tracked_files
 
-pytestmark = pytest.mark.timeout(600)
+# One process builds and installs for all of these.
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("package")]
 
 
 def run(*command, cwd, **environment):
