@@ -64,4 +64,4 @@ cdef class Coded:
 cdef Batch batch_of_jobs(jobs)
 # See `Txn.upsert_columns`.
 cdef Batch batch_of_columns(const Column *column, ids, submitted_at, queue, requirements, priority,
-                            gang, job_set, pools, job_type, policy, validated, payload)
+                            gang, job_set, pools, job_type, policy, rules, validated, payload)

@@ -30,7 +30,7 @@ from pyresched.errors import DuplicateId, InputError
 
 cdef enum:
     FEW = 8                  # so many are compared with one another
-    PARTS = 6                # of a kind
+    PARTS = 7                # of a kind
     TOGETHER = 256           # rows whose records stay in the cache until they are whole
 
 cdef int64_t MOST_PRIORITY = 4294967295
@@ -490,7 +490,7 @@ cdef struct KindCell:
 cdef class Kinds:
     """The kinds of a batch by the codes of their parts: a table of open places, half full."""
 
-    cdef list columns          # Coded: queue, job set, requirements, pools, type, policy
+    cdef list columns          # Coded: queue, job set, requirements, pools, type, policy, rules
     cdef list kept             # every kind met, so that the borrowed pointers stay good
     cdef KindCell *table
     cdef size_t mask
@@ -557,7 +557,7 @@ cdef class Kinds:
 
     cdef Kind found(self, list parts):
         """The kind of these parts, each checked."""
-        queue, job_set, requirements, pools, job_type, policy = parts
+        queue, job_set, requirements, pools, job_type, policy, rules = parts
         for name, value in (("queue", queue), ("job_set", job_set), ("job_type", job_type)):
             if type(value) is not str:
                 raise TypeError(f"{name} is a str, got {value!r}")
@@ -572,7 +572,7 @@ cdef class Kinds:
                 raise TypeError(f"a pool is a str, got {pool!r}")
         return kind_of(
             <str> queue, <str> job_set, <Requirements> requirements, <tuple> pools, <str> job_type,
-            policy)
+            policy, rules)
 
 
 @cython.final
@@ -645,7 +645,7 @@ cdef class Columns:
 
 
 cdef Batch batch_of_columns(const Column *column, ids, submitted_at, queue, requirements, priority,
-                            gang, job_set, pools, job_type, policy, validated, payload):
+                            gang, job_set, pools, job_type, policy, rules, validated, payload):
     cdef Columns columns = Columns.__new__(Columns)
     cdef Texts texts = Texts(ids)
     cdef Py_ssize_t count = texts.count
@@ -660,6 +660,7 @@ cdef Batch batch_of_columns(const Column *column, ids, submitted_at, queue, requ
         Coded(queue, "queue", count), Coded(job_set, "job_set", count),
         Coded(requirements, "requirements", count), Coded(pools, "pools", count),
         Coded(job_type, "job_type", count), Coded(policy, "policy", count),
+        Coded(rules, "rules", count),
     ])
     for each in columns.gangs.values:
         if each is not None and type(each) is not Gang:

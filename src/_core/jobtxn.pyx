@@ -202,7 +202,7 @@ cdef class Txn(Reader):
 
     def upsert_columns(self, *, ids, submitted_at, queue, requirements, priority=0, gang=None,
                        job_set="", pools=None, job_type="batch", policy=None,
-                       validated=False, payload=None):
+                       validated=False, payload=None, rules=None):
         """Put a new queued job of version 1 for each row of these columns, all or none.
 
         A job that is under such an id starts anew, without its runs, unless it has ended
@@ -223,8 +223,8 @@ cdef class Txn(Reader):
         self.must_be_open()
         batch = batch_of_columns(
             &self.index.ids.column, ids, submitted_at, queue, requirements, priority, gang,
-            job_set, ("default",) if pools is None else pools, job_type, policy, validated,
-            payload)
+            job_set, ("default",) if pools is None else pools, job_type, policy, rules,
+            validated, payload)
         self.begin_change()
         self.put_all(batch)
         return batch.count

@@ -34,6 +34,7 @@ cdef struct EventPart:
     Name previous_run
     PyObject *previous_node
     uint8_t run_kind
+    uint8_t forced        # 1: by hand, counted in no window
 
 cdef struct TrackerPart:
     uint32_t holders
@@ -90,13 +91,14 @@ cdef class Kind:
     cdef readonly tuple pools
     cdef readonly str job_type
     cdef readonly object policy
+    cdef readonly object rules
     cdef Py_hash_t hash_
     cdef void *next_      # in its bucket
 
 
-# The kind of these parts. Raises MemoryError, and what comparing a policy raises.
+# The kind of these parts. Raises MemoryError, and what comparing a policy or rules raises.
 cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools, str job_type,
-                  object policy)
+                  object policy, object rules)
 
 # The form of any str, also of one that no store would take as an id. Takes a hold on KIND_HEAP.
 cdef int name_read(str text, Name *name, uint8_t *kind) except -1

@@ -128,7 +128,7 @@ cdef inline size_t address(object part) noexcept:
 
 
 cdef inline size_t place_of(str queue, str job_set, Requirements requirements, tuple pools,
-                            str job_type, object policy) noexcept:
+                            str job_type, object policy, object rules) noexcept:
     """Where in the cache a kind of exactly these parts is."""
     cdef uint64_t mixed = address(queue)
     mixed = mixed * 31 + address(job_set)
@@ -136,13 +136,14 @@ cdef inline size_t place_of(str queue, str job_set, Requirements requirements, t
     mixed = mixed * 31 + address(pools)
     mixed = mixed * 31 + address(job_type)
     mixed = mixed * 31 + address(policy)
+    mixed = mixed * 31 + address(rules)
     return (mixed * <uint64_t> 0x9E3779B97F4A7C15) >> 55
 
 
 @cython.final
 @cython.no_gc
 cdef class Kind:
-    """Queue, job set, requirements, pools, type and policy of jobs that share them all."""
+    """Queue, job set, requirements, pools, type, policy and rules of jobs that share them all."""
 
     def __init__(self):
         raise TypeError("kinds are found, not made")
@@ -155,7 +156,7 @@ cdef class Kind:
         if self.queue is None:
             return  # never became one
         place = place_of(self.queue, self.job_set, self.requirements, self.pools, self.job_type,
-                         self.policy)
+                         self.policy, self.rules)
         if recent[place] == <PyObject *> self:
             recent[place] = NULL
         at = &buckets[<size_t> self.hash_ & (bucket_count - 1)]
@@ -196,13 +197,15 @@ cdef int more_buckets() except -1:
 
 
 cdef Py_hash_t hash_of(str queue, str job_set, Requirements requirements, tuple pools,
-                       str job_type, object policy) except? -1:
+                       str job_type, object policy, object rules) except? -1:
     cdef uint64_t mixed = <uint64_t> hash(queue)
     mixed = (mixed ^ <uint64_t> hash(job_set)) * <uint64_t> 0x9E3779B97F4A7C15
     mixed = (mixed ^ <uint64_t> requirements.cached_hash) * <uint64_t> 0x9E3779B97F4A7C15
     mixed = (mixed ^ <uint64_t> hash(pools)) * <uint64_t> 0x9E3779B97F4A7C15
     mixed = (mixed ^ <uint64_t> hash(job_type)) * <uint64_t> 0x9E3779B97F4A7C15
-    mixed ^= <uint64_t> hash(policy)  # raises for one that can be changed: it is shared
+    # Both raise for a value that can be changed: it is shared.
+    mixed = (mixed ^ <uint64_t> hash(policy)) * <uint64_t> 0x9E3779B97F4A7C15
+    mixed ^= <uint64_t> hash(rules)
     mixed ^= mixed >> 32
     return <Py_hash_t> (mixed >> 1)
 
@@ -215,9 +218,9 @@ cdef bint is_among(list kinds, Kind kind) noexcept:
 
 
 cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools, str job_type,
-                  object policy):
+                  object policy, object rules):
     global kind_count, changes
-    cdef size_t place = place_of(queue, job_set, requirements, pools, job_type, policy)
+    cdef size_t place = place_of(queue, job_set, requirements, pools, job_type, policy, rules)
     cdef PyObject **bucket
     cdef PyObject *at
     cdef Py_hash_t hash_
@@ -229,9 +232,9 @@ cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools
         kind = <Kind> recent[place]
         if (kind.queue is queue and kind.job_set is job_set and kind.pools is pools
                 and kind.requirements is requirements and kind.job_type is job_type
-                and kind.policy is policy):
+                and kind.policy is policy and kind.rules is rules):
             return kind
-    hash_ = hash_of(queue, job_set, requirements, pools, job_type, policy)
+    hash_ = hash_of(queue, job_set, requirements, pools, job_type, policy, rules)
     if kind_count >= bucket_count:
         more_buckets()
     while True:
@@ -240,7 +243,7 @@ cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools
         while at != NULL:
             kind = <Kind> at
             if kind.hash_ == hash_ and not (again and is_among(others, kind)):
-                if alike(kind, queue, job_set, requirements, pools, job_type, policy):
+                if alike(kind, queue, job_set, requirements, pools, job_type, policy, rules):
                     return kind
                 # Comparing may run a user's code, which may change the table. What has been
                 # compared stays until the new kind is in, and is not compared again.
@@ -260,6 +263,7 @@ cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools
     kind.pools = pools
     kind.job_type = job_type
     kind.policy = policy
+    kind.rules = rules
     kind.hash_ = hash_
     bucket = &buckets[<size_t> hash_ & (bucket_count - 1)]
     kind.next_ = bucket[0]
@@ -271,7 +275,7 @@ cdef Kind kind_of(str queue, str job_set, Requirements requirements, tuple pools
 
 
 cdef bint alike(Kind kind, str queue, str job_set, Requirements requirements, tuple pools,
-                str job_type, object policy) except -1:
+                str job_type, object policy, object rules) except -1:
     return (
         kind.queue == queue
         and kind.job_set == job_set
@@ -279,6 +283,7 @@ cdef bint alike(Kind kind, str queue, str job_set, Requirements requirements, tu
         and same(<PyObject *> kind.requirements, <PyObject *> requirements)
         and same(<PyObject *> kind.pools, <PyObject *> pools)
         and same(<PyObject *> kind.policy, <PyObject *> policy)
+        and same(<PyObject *> kind.rules, <PyObject *> rules)
     )
 
 
@@ -361,6 +366,7 @@ cdef bint trackers_equal(const TrackerPart *a, const TrackerPart *b) except -1:
         if not (
             one.time == other.time
             and one.delay == other.delay
+            and one.forced == other.forced
             and name_equal(
                 &one.previous_run, one.run_kind, &other.previous_run, other.run_kind)
             and same(<PyObject *> one.previous_node, <PyObject *> other.previous_node)
@@ -595,8 +601,8 @@ cdef Record *record_copy(const Record *record) except NULL:
     return copy
 
 
-# How many records are being freed one within another (a payload or a policy may be a job), and
-# those that wait until these are through, as the stack has an end.
+# How many records are being freed one within another (a payload, a policy or rules may be a
+# job), and those that wait until these are through, as the stack has an end.
 cdef enum:
     DEEP = 50
 

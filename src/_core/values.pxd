@@ -39,6 +39,7 @@ cdef inline object instant(int64_t at):
 
 
 cdef int64_t whole_in(object value, str field) except? -1
+cdef int64_t clipped(object value, str field) except? -1
 cdef int64_t or_never(object at, str field) except? -1
 cdef tuple tuple_of(object value, str field)
 cdef str text(object value, str field)

@@ -8,8 +8,9 @@ durations are integer nanoseconds; a missing instant is None to Python and `NEVE
 from enum import Enum, IntEnum
 
 cimport cython
+from cpython.long cimport PyLong_Check
 from cpython.number cimport PyIndex_Check
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t
 
 from pyresched.errors import InputError
 
@@ -53,6 +54,8 @@ class Outcome(Enum):
     RETURNED = "returned"
     LOST = "lost"
     CANCELLED = "cancelled"
+    # Out of reach and being replaced, while it may still go on; to be settled.
+    UNKNOWN = "unknown"
 
 
 class LastReschedule(Enum):
@@ -78,6 +81,18 @@ cdef int64_t whole_in(object value, str field) except? -1:
     except OverflowError:
         raise OverflowError(
             f"{field} must be from -2**63 to 2**63 - 1, got {value!r}") from None
+
+
+cdef int64_t clipped(object value, str field) except? -1:
+    """The whole number of a *field*, or the end of int64 that it lies behind."""
+    cdef int64_t number
+    cdef int overflow = 0
+    if not PyLong_Check(value):
+        return whole_in(value, field)
+    number = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow:
+        return INT64_MAX if overflow > 0 else INT64_MIN
+    return number
 
 
 cdef int64_t or_never(object at, str field) except? -1:

@@ -19,6 +19,7 @@ cdef class RescheduleEvent:
     cdef readonly str previous_run
     cdef readonly str previous_node
     cdef readonly int64_t delay
+    cdef readonly bint forced
 
 
 cdef class RescheduleTracker:

@@ -9,21 +9,21 @@ it knows no store and pins no version. Instants and durations are integer nanose
 cimport cython
 from cpython.exc cimport PyErr_Fetch, PyErr_Restore
 from cpython.object cimport PyObject, PyTypeObject, destructor
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from pyresched._core.ids cimport KIND_HEAP
 from pyresched._core.records cimport (
     VALIDATED, Cold, EventPart, Kind, Record, RunPart, TrackerPart, active_run, has_rare, kind_of,
-    name_drop, name_read, name_text, own_cold, own_rare, own_runs, record_copy, record_drop,
-    record_hold, record_new, records_equal, run_drop, run_hold, runs_equal, settle_cold,
-    tracker_drop, tracker_new, trackers_equal,
+    name_drop, name_hold, name_read, name_text, own_cold, own_rare, own_runs, record_copy,
+    record_drop, record_hold, record_new, records_equal, run_drop, run_hold, runs_equal,
+    settle_cold, tracker_drop, tracker_new, trackers_equal,
 )
 from pyresched._core.resources cimport ResourceVector
 from pyresched._core.values cimport (
-    CANCELLED, NEVER, Gang, Requirements, instant, or_never, text, tuple_of, whole_in,
+    CANCELLED, NEVER, Gang, Requirements, clipped, instant, or_never, text, tuple_of, whole_in,
 )
 
 from pyresched._core.values import JobState, LastReschedule, Outcome
@@ -32,6 +32,7 @@ from pyresched.errors import did_you_mean
 cdef tuple STATES = tuple(JobState)
 cdef tuple OUTCOMES = tuple(Outcome)
 cdef tuple LASTS = tuple(LastReschedule)
+cdef uint32_t LAST_OK = <uint32_t> LASTS.index(LastReschedule.OK)
 
 cdef int64_t MOST = 4294967295
 cdef int64_t MOST_RUN_PRIORITY = 2147483647
@@ -276,20 +277,24 @@ cdef Run run_view(const RunPart *part):
 cdef class RescheduleEvent:
     """One reschedule: at `time` a replacement was placed for the run `previous_run`.
 
-    That was on `previous_node`; `delay` is how long it waited. Both times in ns.
+    That was on `previous_node`; `delay` is how long it waited. Both times in ns. One that was
+    `forced` by hand counts in no window.
     """
 
-    def __init__(self, *, time, str previous_run not None, str previous_node not None, delay):
+    def __init__(self, *, time, str previous_run not None, str previous_node not None, delay,
+                 forced=False):
         cdef int64_t at = whole_in(time, "time"), after = whole_in(delay, "delay")
+        cdef bint by_hand = is_true(forced, "forced")
         if self.previous_run is not None:
             raise TypeError("an event is made once")
         self.time = at
         self.previous_run = previous_run
         self.previous_node = previous_node
         self.delay = after
+        self.forced = by_hand
 
     def __hash__(self):
-        return hash((self.time, self.previous_run, self.previous_node, self.delay))
+        return hash((self.time, self.previous_run, self.previous_node, self.delay, self.forced))
 
     def __eq__(self, other):
         if not isinstance(other, RescheduleEvent):
@@ -298,6 +303,7 @@ cdef class RescheduleEvent:
         return (
             self.time == that.time
             and self.delay == that.delay
+            and self.forced == that.forced
             and self.previous_run == that.previous_run
             and self.previous_node == that.previous_node
         )
@@ -305,17 +311,56 @@ cdef class RescheduleEvent:
     def __repr__(self):
         return (
             f"RescheduleEvent(time={self.time}, previous_run={self.previous_run!r}, "
-            f"previous_node={self.previous_node!r}, delay={self.delay})"
+            f"previous_node={self.previous_node!r}, delay={self.delay}, forced={self.forced})"
         )
 
     def __reduce__(self):
-        return event_of, (self.time, self.previous_run, self.previous_node, self.delay)
+        return event_of, (
+            self.time, self.previous_run, self.previous_node, self.delay, self.forced)
 
 
-def event_of(time, previous_run, previous_node, delay):
+def event_of(time, previous_run, previous_node, delay, forced=False):
     """For pickle."""
     return RescheduleEvent(
-        time=time, previous_run=previous_run, previous_node=previous_node, delay=delay)
+        time=time, previous_run=previous_run, previous_node=previous_node, delay=delay,
+        forced=forced)
+
+
+cdef bint is_true(object value, str field) except -1:
+    """*value*, which a *field* takes only if it is True or False."""
+    if type(value) is not bool:
+        raise TypeError(f"{field} is True or False, got {value!r}")
+    return value is True
+
+
+# Without a window to count, the newest few serve people and the choice of a node.
+cdef enum:
+    KEPT_WITHOUT_WINDOW = 5
+
+
+cdef struct Keep:
+    bint by_age
+    int64_t longest        # if by age: how old a kept event may be; under 1: none is kept
+
+
+cdef Keep keep_by(object policy) except *:
+    """What *policy* lets a history keep. Numbers past int64 count as its ends."""
+    cdef Keep keep
+    keep.by_age = policy is not None and clipped(policy.attempts, "attempts") > 0
+    keep.longest = clipped(policy.interval, "interval") if keep.by_age else 0
+    return keep
+
+
+cdef bint is_kept(const Keep *keep, const TrackerPart *part, uint32_t i, int64_t now) noexcept:
+    """Whether a history goes on with its event *i* when one of *now* comes on top."""
+    cdef int64_t time = part.events[i].time
+    if not keep.by_age:
+        return part.count - i <= KEPT_WITHOUT_WINDOW
+    if keep.longest <= 0:
+        return False
+    # Counting leaves out what is exactly so old; keeping it costs nothing and lets the delay
+    # series go on. The age of one from the future is no age; another may not fit into int64.
+    return time >= now or <uint64_t> now - <uint64_t> time <= <uint64_t> keep.longest
 
 
 @cython.final
@@ -344,6 +389,7 @@ cdef class RescheduleTracker:
             at = part.events + i
             at.time = event.time
             at.delay = event.delay
+            at.forced = event.forced
             name_read(event.previous_run, &at.previous_run, &at.run_kind)
             let(&at.previous_node, event.previous_node)
         self.part = part
@@ -365,6 +411,7 @@ cdef class RescheduleTracker:
             event = RescheduleEvent.__new__(RescheduleEvent)
             event.time = at.time
             event.delay = at.delay
+            event.forced = at.forced
             event.previous_run = name_text(&at.previous_run, at.run_kind)
             event.previous_node = <str> at.previous_node
             events.append(event)
@@ -374,6 +421,41 @@ cdef class RescheduleTracker:
     def last(self):
         """How the last reschedule went."""
         return LASTS[0] if self.part == NULL else LASTS[self.part.last]
+
+    def extended(self, policy, *, now, str previous_run not None, str previous_node not None,
+                 delay, forced=False):
+        """This history and, on top, the reschedule placed at *now*; *policy* says what is kept.
+
+        A policy that counts attempts keeps the events that are at most `interval` old, every
+        other one and None the newest five. All in ns. Raises TypeError and OverflowError by
+        field.
+        """
+        cdef int64_t at = whole_in(now, "now"), after = whole_in(delay, "delay")
+        cdef bint by_hand = is_true(forced, "forced")
+        cdef Keep keep = keep_by(policy)
+        cdef TrackerPart *old = self.part
+        cdef RescheduleTracker made = RescheduleTracker.__new__(RescheduleTracker)
+        cdef uint32_t i, kept = 0
+        cdef EventPart *to
+        if old != NULL:
+            for i in range(old.count):
+                kept += is_kept(&keep, old, i, at)
+        made.part = tracker_new(kept + 1)
+        made.part.last = LAST_OK
+        to = made.part.events
+        if old != NULL:
+            for i in range(old.count):
+                if is_kept(&keep, old, i, at):
+                    to[0] = old.events[i]
+                    name_hold(&to.previous_run, to.run_kind)
+                    Py_XINCREF(to.previous_node)
+                    to += 1
+        to.time = at
+        to.delay = after
+        to.forced = by_hand
+        name_read(previous_run, &to.previous_run, &to.run_kind)
+        let(&to.previous_node, previous_node)
+        return made
 
     def __hash__(self):
         return hash((self.events, self.last))
@@ -408,9 +490,9 @@ cdef class Job:
     `retry_delay` are set while a failed job waits (`backing_off`) and until its next run is
     placed; `tracker` is its history of reschedules, one for a whole gang. `version` counts
     the row's versions from 1 (to 4294967295); `replace` makes the next one. `payload` is the
-    user's, opaque and shared by all versions; it must not refer back to the job. A `policy` is
-    hashable, as jobs with equal ones share one. Instants and delays are int64 in ns. Raises
-    TypeError, ValueError and OverflowError by field.
+    user's, opaque and shared by all versions; it must not refer back to the job. `policy` and
+    `rules` are hashable, as jobs with equal ones share one. Instants and delays are int64
+    in ns. Raises TypeError, ValueError and OverflowError by field.
     """
 
     def __cinit__(self):
@@ -421,7 +503,7 @@ cdef class Job:
                  tuple pools not None=("default",), state=0, bint validated=False, Gang gang=None,
                  tuple runs not None=(), str job_type not None="batch", policy=None, tracker=None,
                  failed_at=None, eligible_at=None, retry_delay=None, ended_at=None,
-                 str reason not None="", payload=None, version=1):
+                 str reason not None="", payload=None, version=1, rules=None):
         cdef Record *record
         if self.record != NOBODY:
             raise TypeError("a job is made once")
@@ -433,7 +515,7 @@ cdef class Job:
             put_state(record, state)
             put_version(record, whole_in(version, "version"))
             record.flags = VALIDATED if validated else 0
-            put_kind(record, queue, job_set, requirements, pools, job_type, policy)
+            put_kind(record, queue, job_set, requirements, pools, job_type, policy, rules)
             if payload is not None:
                 let(&record.payload, payload)
             if runs:
@@ -516,6 +598,11 @@ cdef class Job:
     def policy(self):
         """Its own policy of rescheduling, or None."""
         return self.kind().policy
+
+    @property
+    def rules(self):
+        """What its group asks for beyond a policy, or None: it is a plain job."""
+        return self.kind().rules
 
     @property
     def priority(self):
@@ -656,7 +743,8 @@ cdef class Job:
             "submitted_at": self.submitted_at, "job_set": self.job_set,
             "priority": self.priority, "pools": self.pools, "state": self.state,
             "validated": self.validated, "gang": self.gang, "runs": self.runs,
-            "job_type": self.job_type, "policy": self.policy, "tracker": self.tracker,
+            "job_type": self.job_type, "policy": self.policy, "rules": self.rules,
+            "tracker": self.tracker,
             "failed_at": self.failed_at, "eligible_at": self.eligible_at,
             "retry_delay": self.retry_delay, "ended_at": self.ended_at,
             "reason": self.reason, "payload": self.payload, "version": self.version,
@@ -819,7 +907,7 @@ cdef int put_state(Record *record, object value) except -1:
 
 
 cdef int put_kind(Record *record, str queue, str job_set, Requirements requirements, tuple pools,
-                  str job_type, object policy) except -1:
+                  str job_type, object policy, object rules) except -1:
     cdef PyObject *before = record.kind
     cdef Kind kind
     if not queue:
@@ -828,18 +916,22 @@ cdef int put_kind(Record *record, str queue, str job_set, Requirements requireme
         if type(pool) is not str:
             raise TypeError(
                 f"job {name_text(&record.id, record.id_kind)!r}: a pool is a str, got {pool!r}")
-    kind = kind_of(queue, job_set, requirements, pools, job_type, policy)
+    kind = kind_of(queue, job_set, requirements, pools, job_type, policy, rules)
     Py_INCREF(kind)
     record.kind = <PyObject *> kind
     Py_XDECREF(before)
     return 0
 
 
+cdef tuple PARTS_OF_KIND = (
+    "queue", "job_set", "requirements", "pools", "job_type", "policy", "rules")
+
+
 cdef int put_parts(Record *record, Job job, dict parts) except -1:
     """The kind of *job* with some parts exchanged. Raises TypeError for what is no field."""
     cdef Kind kind = job.kind()
     for name in parts:
-        if name not in ("queue", "job_set", "requirements", "pools", "job_type", "policy"):
+        if name not in PARTS_OF_KIND:
             raise TypeError(f"a job has no field {name!r}; {did_you_mean(name, job.as_dict())}")
     requirements = parts.get("requirements", kind.requirements)
     if type(requirements) is not Requirements:
@@ -852,6 +944,7 @@ cdef int put_parts(Record *record, Job job, dict parts) except -1:
         tuple_of(parts.get("pools", kind.pools), "pools"),
         text(parts.get("job_type", kind.job_type), "job_type"),
         parts.get("policy", kind.policy),
+        parts.get("rules", kind.rules),
     )
 
 
@@ -959,7 +1052,7 @@ cdef Record *nobody() except NULL:
     cdef Record *record = record_new()
     cdef Requirements none = Requirements(ResourceVector(()))
     cdef str no_id = ""
-    cdef Kind kind = kind_of("", "", none, (), "", None)
+    cdef Kind kind = kind_of("", "", none, (), "", None, None)
     let(<PyObject **> &record.id.lo, no_id)
     record.id_kind = KIND_HEAP
     let(&record.kind, kind)

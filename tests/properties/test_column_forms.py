@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kit.jobs import requirements
 from pyresched.jobdb import JobDb
-from pyresched.model import Gang, Job, ReschedulePolicy
+from pyresched.model import Gang, GroupRules, Job, ReschedulePolicy
 
 NAMES = ("a", "bb", "a-queue-of-a-longer-name", "\N{GREEK SMALL LETTER OMEGA}")
 VALUES: dict[str, Sequence[Any]] = {
@@ -21,6 +21,7 @@ VALUES: dict[str, Sequence[Any]] = {
     "requirements": [requirements(n) for n in range(1, 4)],
     "pools": [("default",), ("gpu", "default"), ()],
     "policy": [None, ReschedulePolicy(attempts=1), ReschedulePolicy(attempts=2)],
+    "rules": [None, GroupRules(), GroupRules(version=2)],
     "gang": [None, Gang("gang-1", 2), Gang("gang-2", 3)],
 }
 TEXTS = ("queue", "job_set", "job_type")

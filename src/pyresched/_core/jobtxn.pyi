@@ -68,6 +68,7 @@ class Txn(Reader):
         policy: object = None,
         validated: bool = False,
         payload: Sequence[object] | None = None,
+        rules: object = None,
     ) -> int:
         """Put a new queued job of version 1 for each row of these columns, all or none.
 

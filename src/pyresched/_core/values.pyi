@@ -28,6 +28,7 @@ class Outcome(Enum):
     RETURNED = "returned"
     LOST = "lost"
     CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
 
 class LastReschedule(Enum):
     NONE = ""

@@ -11,6 +11,7 @@ from pyresched.ids import (
     QueueName,
     RunId,
 )
+from pyresched.model.rules import GroupRules
 from pyresched.reschedule.policy import ReschedulePolicy
 
 @type_check_only
@@ -73,7 +74,13 @@ class Run:
 @final
 class RescheduleEvent:
     def __init__(
-        self, *, time: Instant, previous_run: str, previous_node: str, delay: Duration
+        self,
+        *,
+        time: Instant,
+        previous_run: str,
+        previous_node: str,
+        delay: Duration,
+        forced: bool = False,
     ) -> None: ...
     @property
     def time(self) -> Instant: ...
@@ -83,6 +90,8 @@ class RescheduleEvent:
     def previous_node(self) -> NodeId: ...
     @property
     def delay(self) -> Duration: ...
+    @property
+    def forced(self) -> bool: ...
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[Callable[..., RescheduleEvent], tuple[object, ...]]: ...
@@ -99,12 +108,32 @@ class RescheduleTracker:
     def events(self) -> tuple[RescheduleEvent, ...]: ...
     @property
     def last(self) -> LastReschedule: ...
+    def extended(
+        self,
+        policy: ReschedulePolicy | None,
+        *,
+        now: Instant,
+        previous_run: str,
+        previous_node: str,
+        delay: Duration,
+        forced: bool = False,
+    ) -> RescheduleTracker:
+        """This history and, on top, the reschedule placed at *now*; *policy* says what is kept.
+
+        A policy that counts attempts keeps the events that are at most `interval` old, every
+        other one and None the newest five. All in ns. Raises TypeError and OverflowError by
+        field.
+        """
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[Callable[..., RescheduleTracker], tuple[object, ...]]: ...
 
 def event_of(
-    time: Instant, previous_run: RunId, previous_node: NodeId, delay: Duration
+    time: Instant,
+    previous_run: RunId,
+    previous_node: NodeId,
+    delay: Duration,
+    forced: bool = False,
 ) -> RescheduleEvent: ...
 def tracker_of(events: tuple[RescheduleEvent, ...], last: LastReschedule) -> RescheduleTracker: ...
 
@@ -123,6 +152,7 @@ class _JobFields(TypedDict, total=False):
     runs: tuple[Run, ...]
     job_type: str
     policy: ReschedulePolicy | None
+    rules: GroupRules | None
     tracker: RescheduleTracker | None
     failed_at: Instant | None
     eligible_at: Instant | None
@@ -158,6 +188,7 @@ class Job:
         reason: str = "",
         payload: object = None,
         version: int = 1,
+        rules: GroupRules | None = None,
     ) -> None: ...
     @property
     def id(self) -> JobId: ...
@@ -185,6 +216,8 @@ class Job:
     def job_type(self) -> str: ...
     @property
     def policy(self) -> ReschedulePolicy | None: ...
+    @property
+    def rules(self) -> GroupRules | None: ...
     @property
     def tracker(self) -> RescheduleTracker | None: ...
     @property

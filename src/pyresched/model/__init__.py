@@ -51,6 +51,7 @@ from pyresched.model.rounds import (
     RoundResult,
     Termination,
 )
+from pyresched.model.rules import DisconnectRule, GroupRules, MigrateRule, UpdateRule
 from pyresched.model.states import NEXT, next_state
 from pyresched.reschedule import JobType, ReschedulePolicy, Verdict, VerdictReason
 
@@ -63,6 +64,7 @@ __all__ = [
     "AwayNodeType",
     "Changes",
     "Constraint",
+    "DisconnectRule",
     "Draft",
     "Duration",
     "Ends",
@@ -72,6 +74,7 @@ __all__ = [
     "ExecutorName",
     "Gang",
     "GangId",
+    "GroupRules",
     "Instant",
     "Intake",
     "Job",
@@ -81,6 +84,7 @@ __all__ = [
     "JobType",
     "LastReschedule",
     "Method",
+    "MigrateRule",
     "Move",
     "Node",
     "NodeId",
@@ -118,6 +122,7 @@ __all__ = [
     "Termination",
     "Toleration",
     "UnschedulableReason",
+    "UpdateRule",
     "Verdict",
     "VerdictReason",
     "WellKnownNodeType",

@@ -158,6 +158,7 @@ class _Renaming:
             runs=tuple(self._run(run) for run in job.runs),
             tracker=None if job.tracker is None else self._tracker(job.tracker),
             policy=None,
+            rules=None,
             reason="",
             payload=None,
         )
@@ -176,6 +177,7 @@ class _Renaming:
                 previous_run=self._name_of(_Kind.RUN, event.previous_run),
                 previous_node=self._name_of(_Kind.NODE, event.previous_node),
                 delay=event.delay,
+                forced=event.forced,
             )
             for event in tracker.events
         )

@@ -24,7 +24,7 @@ from pyresched.model import (
 
 __all__ = ["ShortRun", "by_queue", "charged", "cutoffs", "live"]
 
-_NOT_ITS_DOING: Final = frozenset({Outcome.PREEMPTED, Outcome.LOST})
+_NOT_ITS_DOING: Final = frozenset({Outcome.PREEMPTED, Outcome.LOST, Outcome.UNKNOWN})
 
 
 class ShortRun(Struct, frozen=True, gc=False):

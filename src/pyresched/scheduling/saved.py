@@ -200,6 +200,7 @@ class _EventRow(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
     previous_run: RunId
     previous_node: NodeId
     delay: int
+    forced: bool = False
 
 
 class _TrackerRow(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -214,7 +215,7 @@ class _GangRow(Struct, frozen=True, array_like=True, forbid_unknown_fields=True)
 
 
 class _JobRow(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A job without payload and policy; `kind` is the place of its requirements."""
+    """A job without payload, policy and rules; `kind` is the place of its requirements."""
 
     id: JobId
     queue: QueueName

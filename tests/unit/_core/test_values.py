@@ -13,12 +13,14 @@ from kit.jobs import job, leased, requirements, run
 from pyresched.model import (
     Constraint,
     Gang,
+    GroupRules,
     Job,
     JobState,
     Operator,
     Outcome,
     Preference,
     Requirements,
+    RescheduleEvent,
     ReschedulePolicy,
     RescheduleTracker,
     ResourceVector,
@@ -42,6 +44,7 @@ OTHER_JOB: dict[str, Any] = {
     "runs": (run(),),
     "job_type": "service",
     "policy": ReschedulePolicy(attempts=1),
+    "rules": GroupRules(group="job/web", count=2),
     "tracker": RescheduleTracker(),
     "failed_at": 1,
     "eligible_at": 2,
@@ -433,3 +436,54 @@ def test_repr_names_every_field() -> None:
     assert repr(Gang("g", 2)) == "Gang('g', 2, '')"
     assert repr(ResourceVector([1, 2])) == "ResourceVector((1, 2))"
     assert isinstance(run(), Run)
+
+
+def test_jobs_of_a_group_share_one_set_of_rules() -> None:
+    """As with a policy: equal rules are one object, however often they were made."""
+    one, other = (job(f"job-{n}", rules=GroupRules(group="job/web")) for n in range(2))
+    assert one.rules is other.rules
+    assert job().rules is None
+    assert one.replace(rules=None) == job("job-0", version=2)
+
+
+def test_rules_that_can_be_changed_are_refused() -> None:
+    """They are shared, so they are hashable."""
+    with pytest.raises(TypeError, match="unhashable"):
+        job(rules={})
+
+
+def event(**changes: Any) -> RescheduleEvent:
+    """An event with *changes*."""
+    fields = {"time": 1, "previous_run": "run-1", "previous_node": "node-1", "delay": 2}
+    return RescheduleEvent(**{**fields, **changes})
+
+
+def test_a_forced_reschedule_is_another_value_and_travels() -> None:
+    """In events alone and in trackers: equality, hash, words and pickle."""
+    plain, forced = event(), event(forced=True)
+    assert (plain.forced, forced.forced) == (False, True)
+    assert plain != forced
+    assert plain == event(forced=False)
+    assert hash(plain) == hash(event(forced=False))
+    assert "forced=True" in repr(forced)
+    history = RescheduleTracker(events=(plain, forced))
+    assert history != RescheduleTracker(events=(plain, plain))
+    assert history.events == (plain, forced)
+    for value in (forced, history, job(tracker=history)):
+        assert pickle.loads(pickle.dumps(value)) == value  # noqa: S301
+
+
+@pytest.mark.parametrize("forced", [1, None, "yes"])
+def test_forced_is_true_or_false(forced: object) -> None:
+    """Nothing that is merely like it."""
+    with pytest.raises(TypeError, match="forced is True or False"):
+        event(forced=forced)
+
+
+def test_a_run_may_be_out_of_reach() -> None:
+    """Such a run has ended for now, and is a value like any other."""
+    lost = run(ended_at=5, outcome=Outcome.UNKNOWN)
+    assert lost.outcome is Outcome.UNKNOWN
+    assert not lost.active
+    assert pickle.loads(pickle.dumps(lost)) == lost  # noqa: S301
+    assert lost.replace(ended_at=None, outcome=None) == run()

@@ -10,7 +10,7 @@ import pytest
 from kit.jobs import job, leased, requirements
 from pyresched.errors import DuplicateId, InputError, ReadOnly, TooManyJobs, TxnClosed
 from pyresched.jobdb import JobDb
-from pyresched.model import Gang, Job, JobState, ReschedulePolicy
+from pyresched.model import Gang, GroupRules, Job, JobState, ReschedulePolicy
 
 NONE = -(2**63)
 ULIDS = [f"01JZ{n:022d}" for n in range(6)]
@@ -32,6 +32,7 @@ def by_values() -> list[Job]:
             pools=("default", "gpu")[: 1 + n % 2],
             job_type="service",
             policy=ReschedulePolicy(attempts=n % 2),
+            rules=GroupRules(version=n % 2),
             validated=True,
             payload=f"payload-{n}" if n else None,
         )
@@ -54,6 +55,7 @@ def by_columns(db: JobDb, ids: object) -> int:
             pools=(codes, [("default",), ("default", "gpu")]),
             job_type="service",
             policy=(codes, [ReschedulePolicy(attempts=n) for n in range(2)]),
+            rules=(codes, [GroupRules(version=n) for n in range(2)]),
             validated=True,
             payload=[None, *(f"payload-{n}" for n in range(1, 6))],
         )

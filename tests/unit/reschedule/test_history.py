@@ -60,3 +60,56 @@ def test_the_old_history_is_untouched() -> None:
     tracker = history((1, 5), (2, 5))
     times(tracker, LIMITED)
     assert tracker == history((1, 5), (2, 5))
+
+
+def test_forced_reschedules_are_kept_by_the_same_rule() -> None:
+    """They count in no window, but the delay series goes on from them."""
+    tracker = RescheduleTracker()
+    for now, forced in ((899, True), (900, True), (950, False)):
+        tracker = tracker.extended(
+            UNLIMITED, now=now, previous_run="run", previous_node="node", delay=5, forced=forced
+        )
+    assert [event.forced for event in tracker.events] == [True, True, False]
+    assert times(tracker, LIMITED) == [900, 950, 1000]
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "at", "now", "kept"),
+    [
+        (ReschedulePolicy(attempts=1, interval=MOST), LEAST, MOST, False),
+        (ReschedulePolicy(attempts=1, interval=MOST), LEAST, -1, True),
+        (ReschedulePolicy(attempts=1, interval=MOST), LEAST, 0, False),
+        (ReschedulePolicy(attempts=1, interval=1), MOST, LEAST, True),
+        (ReschedulePolicy(attempts=2**80, interval=2**90), 0, MOST, True),
+        (ReschedulePolicy(attempts=-(2**80), interval=0), 0, MOST, True),
+        (ReschedulePolicy(attempts=1, interval=-(2**90)), 0, 0, False),
+    ],
+)
+def test_ages_and_policies_at_the_ends_of_int64(
+    policy: ReschedulePolicy, at: int, now: int, *, kept: bool
+) -> None:
+    """No difference of instants wraps; a number past int64 counts as its end."""
+    after = history((at, 5)).extended(
+        policy, now=now, previous_run="run", previous_node="node", delay=MOST
+    )
+    assert [event.time for event in after.events] == [at] * kept + [now]
+
+
+def test_what_a_history_cannot_take_is_refused_by_field() -> None:
+    """A policy that is none, a time that is none; the history stays as it was."""
+    tracker = history((1, 5))
+    fields = {"now": 1, "previous_run": "run", "previous_node": "node", "delay": 2}
+    for change, message in (
+        ({"now": 1.5}, "now is a whole number"),
+        ({"delay": None}, "delay is a whole number"),
+        ({"forced": 1}, "forced is True or False"),
+        ({"previous_run": None}, "previous_run"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            tracker.extended(LIMITED, **{**fields, **change})  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        tracker.extended(3, **fields)  # type: ignore[arg-type]
+    assert tracker == history((1, 5))
