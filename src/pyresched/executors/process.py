@@ -126,16 +126,16 @@ class ProcessExecutor:
         try:
             command = command_of(job)
         except InputError:
-            self._say(event, ReportKind.FAILED, now, reason="no_command")
+            self._say(event, ReportKind.SETUP_FAILED, now, reason="no_command")
             return
         try:
             popen = self._open(command, event)
         except OSError as bad:
             code = errno.errorcode.get(bad.errno or 0, "unknown").lower()
-            self._say(event, ReportKind.FAILED, now, reason=f"no_start_{code}")
+            self._say(event, ReportKind.SETUP_FAILED, now, reason=f"no_start_{code}")
             return
         except ValueError:  # a name or argument that no program can be given
-            self._say(event, ReportKind.FAILED, now, reason="no_start")
+            self._say(event, ReportKind.SETUP_FAILED, now, reason="no_start")
             return
         self._children[event.run_id] = _Child(job_id=event.job_id, popen=popen)
         self._say(event, ReportKind.RUNNING, now)

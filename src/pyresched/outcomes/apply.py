@@ -20,20 +20,19 @@ from pyresched.model import (
     JobId,
     JobReader,
     JobState,
-    JobType,
     Outcome,
     QueueName,
     Run,
     next_state,
 )
 from pyresched.model.moves import GANG, GANG_DONE, end_run, put_back, with_run
+from pyresched.model.outcome_table import Action, RunState, action
 from pyresched.outcomes.reports import Report, ReportKind
 from pyresched.reschedule import next_reschedule
 
 __all__ = ["apply", "due"]
 
-_NEVER_DONE: Final = frozenset({JobType.SERVICE.value, JobType.SYSTEM.value})
-"""Types of jobs that are queued again when they complete."""
+_FAILURES: Final = frozenset({ReportKind.FAILED, ReportKind.SETUP_FAILED})
 
 
 class _Ended(Struct, frozen=True):
@@ -81,14 +80,14 @@ def apply(
             )
             if report.kind is ReportKind.SUCCEEDED:
                 reported.done.setdefault(job.id, at)
-            elif report.kind is ReportKind.FAILED:
-                reported.failed.setdefault(job.id, _Ended(at, report.reason))
+            elif report.kind in _FAILURES:
+                reported.failed.setdefault(job.id, _Ended(at, _why(report)))
             else:
                 reported.returned.setdefault(job.id, _Ended(at, report.reason))
         elif report.kind is ReportKind.SUCCEEDED:
             _succeed(draft, job, at=at)
-        elif report.kind is ReportKind.FAILED:
-            _fail(draft, [job], {job.id: _Ended(at, report.reason)}, config=config)
+        elif report.kind in _FAILURES:
+            _fail(draft, [job], {job.id: _Ended(at, _why(report))}, config=config)
         else:
             put_back(draft, {job.id: (Outcome.RETURNED, report.reason)}, at=at)
     for reported in gangs.values():
@@ -122,11 +121,19 @@ def _running(draft: Draft, job: Job, run: Run, *, at: Instant, config: Schedulin
         draft.emit(EventKind.RUNNING, job, at=at, run=kept)
 
 
+def _why(report: Report) -> str:
+    """The code of a failure; one that could not be started has one of its own."""
+    if report.kind is ReportKind.SETUP_FAILED:
+        return report.reason or ReportKind.SETUP_FAILED.value
+    return report.reason
+
+
 def _succeed(draft: Draft, job: Job, *, at: Instant) -> None:
-    """The run completed: a batch job is done, a service is queued again."""
+    """The run completed: a batch job is done, a service is queued again, as new."""
     runs = end_run(draft, job, outcome=Outcome.SUCCEEDED, at=at)
-    if job.job_type in _NEVER_DONE:
-        draft.put(job.replace(state=next_state(job.state, JobState.QUEUED), runs=runs))
+    if action(job.job_type, RunState.SUCCEEDED) is Action.RENEW:
+        state = next_state(job.state, JobState.QUEUED)
+        draft.put(job.replace(state=state, runs=runs, tracker=None))
         draft.emit(EventKind.REQUEUED, job, at=at)
     else:
         state = next_state(job.state, JobState.SUCCEEDED)

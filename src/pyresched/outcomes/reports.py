@@ -16,6 +16,7 @@ class ReportKind(Enum):
     RUNNING = "running"  # its process has begun; said again, it renews the lease
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    SETUP_FAILED = "setup_failed"  # it could not be started, so that no restart was tried
     RETURNED = "returned"  # it could not or need not run here: no blame
 
 

@@ -111,7 +111,7 @@ def test_a_run_that_cannot_start_fails(executor: ProcessExecutor, payload, reaso
     """With a code that says why; nothing is left behind."""
     start(executor, leased(job("a", payload=payload)))
     report = news(executor)
-    assert (report.kind, report.reason) == (ReportKind.FAILED, reason)
+    assert (report.kind, report.reason) == (ReportKind.SETUP_FAILED, reason)
     assert len(executor) == 0
 
 

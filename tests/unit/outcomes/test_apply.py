@@ -254,3 +254,24 @@ def test_due_jobs_go_back_to_their_queues() -> None:
     assert (after.state, after.retry_delay) == (JobState.QUEUED, 8)
     assert said(changes) == [("requeued", "a")]
     assert not due(reader.with_changes(changes), 10)
+
+
+@pytest.mark.parametrize(("said_why", "why"), [("", "setup_failed"), ("no_start_enoent",) * 2])
+def test_a_run_that_could_not_be_set_up_has_failed(said_why: str, why: str) -> None:
+    """By the policy, as any other failure; its run says that it never began."""
+    row = leased(job("a", policy=POLICY))
+    changes, after = applied(DictReader([row]), report(row, "setup_failed", reason=said_why))
+    assert ends(changes) == {"a": (JobState.BACKING_OFF, Outcome.FAILED, why)}
+    assert after["a"].eligible_at == NOW + POLICY.delay
+
+
+def test_a_service_that_completes_starts_anew() -> None:
+    """Its history is over with the run."""
+    tracker = RescheduleTracker(
+        events=(
+            RescheduleEvent(time=1, previous_run=RunId("r"), previous_node="n", delay=POLICY.delay),
+        )
+    )
+    row = leased(job("a", job_type="service", tracker=tracker))
+    _, after = applied(DictReader([row]), report(row, "succeeded"))
+    assert after["a"].tracker is None
