@@ -375,7 +375,7 @@ cdef object packed(str code, values, str name):
 cdef class Numbers:
     """A column of int64, or one number for all rows."""
 
-    def __init__(self, values, str name, Py_ssize_t count):
+    def __init__(self, values, str name, Py_ssize_t count, str beside="ids"):
         if values is None:
             raise InputError(f"{name} is an int or an int64 buffer, got None")
         # A scalar of NumPy is a buffer too, and its arrays have `__index__`.
@@ -397,7 +397,7 @@ cdef class Numbers:
         except (ValueError, TypeError, BufferError) as error:
             raise InputError(f"{name}: a contiguous int64 buffer is needed: {error}") from None
         if self.many.shape[0] != count:
-            raise InputError(f"{name} has {self.many.shape[0]} rows, ids have {count}")
+            raise InputError(f"{name} has {self.many.shape[0]} rows, {beside} have {count}")
 
     cdef int64_t at(self, Py_ssize_t i) noexcept:
         return self.one if self.is_one else self.many[i]

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Toleration,
     )
     from pyresched.nodedb import Candidate, NodeDb, NotFound, Victims
+    from pyresched.reschedule import next_many
     from pyresched.scheduler import Scheduler
     from pyresched.scheduling import RoundState, load_round, run_round, save_round
     from pyresched.simulator import simulate
@@ -103,6 +104,7 @@ __all__ = [
     "WriterBusy",
     "load_config",
     "load_round",
+    "next_many",
     "run_round",
     "save_round",
     "simulate",
@@ -156,6 +158,7 @@ _HOMES = {
     "WriterBusy": "errors",
     "load_config": "config",
     "load_round": "scheduling",
+    "next_many": "reschedule",
     "run_round": "scheduling",
     "save_round": "scheduling",
     "simulate": "simulator",

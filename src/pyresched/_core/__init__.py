@@ -14,6 +14,7 @@ from pyresched._core.nodeorder import use_portable_scan
 from pyresched._core.orderedindex import OrderedIndex, OrderedSnapshot, OrderedTxn
 from pyresched._core.records import memory as record_memory
 from pyresched._core.resources import ResourceVector
+from pyresched._core.retries import next_many
 from pyresched._core.round import RoundWalk
 from pyresched._core.roundanswers import Refused
 from pyresched._core.values import Gang, JobState, LastReschedule, Outcome, Requirements
@@ -53,6 +54,7 @@ __all__ = [
     "Snapshot",
     "Txn",
     "follow",
+    "next_many",
     "record_memory",
     "use_portable_scan",
     "water_levels",

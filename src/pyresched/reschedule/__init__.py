@@ -5,6 +5,7 @@ functions on integer nanoseconds that saturate at the ends of int64; the rules a
 differ from Nomad's are in docs/reschedule.md.
 """
 
+from pyresched._core import next_many
 from pyresched.reschedule.history import extended
 from pyresched.reschedule.policy import JobType, ReschedulePolicy, Verdict, VerdictReason
 from pyresched.reschedule.validation import Dialect, Problem, ProblemCode, Severity, problems
@@ -22,6 +23,7 @@ __all__ = [
     "attempted",
     "extended",
     "next_delay",
+    "next_many",
     "next_reschedule",
     "problems",
 ]

@@ -71,11 +71,12 @@ def attempted(
     """How many of *events* lie in the window of `interval` that ends with *failed_at*.
 
     An event exactly `interval` old has left the window; one later than the failure (clocks
-    that disagree) is in it. Where the policy counts no attempts there are none.
+    that disagree) is in it; one that was forced by hand is in none. Where the policy counts no
+    attempts there are none.
     """
     if policy.attempts <= 0:
         return 0
-    return sum(failed_at - event.time < policy.interval for event in events)
+    return sum(not event.forced and failed_at - event.time < policy.interval for event in events)
 
 
 def _fibonacci(policy: ReschedulePolicy, events: Sequence[RescheduleEvent]) -> int:
