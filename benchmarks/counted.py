@@ -7,7 +7,7 @@ Imports stand inside, so that a scenario that an older package cannot run is lef
 
 from collections.abc import Callable
 
-from workloads import job_ids, jobs, nodes, queues, spread
+from workloads import histories, job_ids, jobs, nodes, queues, retry_policies, spread
 
 __all__ = ["SCENARIOS"]
 
@@ -186,6 +186,25 @@ def a_round() -> Work:
     return work
 
 
+def retries() -> Work:
+    """20 calls for the verdicts of 2,000 failed runs under three policies, and 2,000 histories."""
+    from pyresched.model import RescheduleTracker
+    from pyresched.reschedule import next_many
+
+    trackers, policies = histories(2_000), retry_policies(2_000)
+    failed_at = [10**12 + n for n in range(2_000)]
+
+    def work() -> None:
+        for _ in range(20):
+            next_many(policies, trackers, failed_at)
+        for policy, tracker in zip(policies, trackers, strict=True):
+            (tracker or RescheduleTracker()).extended(
+                policy, now=10**12, previous_run="run", previous_node="node", delay=5
+            )
+
+    return work
+
+
 SCENARIOS: dict[str, Callable[[], Work]] = {
     "resource vectors": vectors,
     "costs of queues": costs,
@@ -196,4 +215,5 @@ SCENARIOS: dict[str, Callable[[], Work]] = {
     "job store": job_store,
     "node search": node_search,
     "round": a_round,
+    "retries": retries,
 }

@@ -1,4 +1,4 @@
-"""What indices, both dbs, rounds and fairness must reach beside rivals: measures, prints, judges.
+"""What indices, both dbs, rounds, retries and fairness must reach beside rivals: measures, prints, judges.
 
     python benchmarks/gates.py                   a million ids and jobs; half an hour
     python benchmarks/gates.py --quick           what CI runs: smaller, within four minutes
@@ -33,6 +33,7 @@ from measures.memory import Memory
 from measures.orders import Orders
 from measures.placing import Placing, PlacingElsewhere
 from measures.readers import Readers
+from measures.retries import Retries
 from measures.rounds import BesidePython, InRacks, NoneFits, OntoEmpty, OverFull
 from measures.table import Gate, Sense, amount, as_json, failed, rows, show
 from measures.timing import REPETITIONS, Reading, Task
@@ -273,6 +274,11 @@ ROUND_GATES = (
     _most(kind="round of gangs in one rack each", rival="lone jobs", gate=1, goal=0.2, at=32_000),
     Gate(kind="round, for a placed job", rival="python", gate=50, goal=100, at=50_000),
 )
+_verdict = partial(Gate, kind="verdict of a failed run", rival="one by one")
+RETRY_GATES = (
+    _verdict(gate=15, goal=40),
+    _verdict(sense=Sense.MOST, gate=0.5 * US, goal=0.2 * US, at=MILLION),
+)
 WIDE = (
     Gate(kind="bulk load of ids", rival="immutables", gate=2, goal=5),
     Gate(kind="bulk load of ids", rival="rpds", gate=1.5, goal=4.5),
@@ -293,7 +299,7 @@ COST_GATES = tuple(
     Gate(kind="costs of all queues", rival="numpy", gate=gate, goal=goal, at=queues)
     for queues, gate, goal in ((10, 2.5, 3.5), (100, 5, 8), (1_000, 10, 18))
 )
-GATES = (*INDEX_GATES, *JOB_GATES, *NODE_GATES, *ROUND_GATES, *COST_GATES, *WIDE)
+GATES = (*INDEX_GATES, *JOB_GATES, *NODE_GATES, *ROUND_GATES, *RETRY_GATES, *COST_GATES, *WIDE)
 
 
 def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
@@ -325,6 +331,7 @@ def sections(scale: Scale) -> Iterator[Callable[[], Any]]:
     yield partial(NoneFits, jobs, queues=queues, nodes=nodes)
     yield partial(InRacks, scale.round_gangs, nodes=scale.round_gangs)
     yield partial(BesidePython, scale.round_compared)
+    yield partial(Retries, scale.jobs)
     for queues in scale.queues:
         yield partial(Costs, queues)
 

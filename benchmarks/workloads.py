@@ -5,9 +5,22 @@ one of last month are of the same work.
 """
 
 from pyresched.config import SchedulingConfig
-from pyresched.model import Job, JobId, Node, NodeId, Queue, QueueName, Requirements, Rounding
+from pyresched.model import (
+    NANOS,
+    Job,
+    JobId,
+    Node,
+    NodeId,
+    Queue,
+    QueueName,
+    Requirements,
+    RescheduleEvent,
+    ReschedulePolicy,
+    RescheduleTracker,
+    Rounding,
+)
 
-__all__ = ["job_ids", "jobs", "nodes", "queues", "spread"]
+__all__ = ["histories", "job_ids", "jobs", "nodes", "queues", "retry_policies", "spread"]
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _MASK = 2**64 - 1
@@ -61,3 +74,35 @@ def nodes(count: int, *, config: SchedulingConfig) -> list[Node]:
     """*count* nodes of 32 cores and 256 GiB."""
     total = config.spec.vector({"cpu": 32, "memory": "256Gi"}, rounding=Rounding.DOWN)
     return [Node(id=NodeId(f"node-{n:05}"), total=total) for n in range(count)]
+
+
+def histories(count: int) -> list[RescheduleTracker | None]:
+    """*count* histories of none to four reschedules, none of them shared."""
+    events = [
+        RescheduleEvent(
+            time=number * 100 * NANOS,
+            previous_run=f"01JR2H5V9A{number:016}",
+            previous_node=f"node-{number}",
+            delay=(1 + number) * 5 * NANOS,
+        )
+        for number in range(4)
+    ]
+    return [
+        RescheduleTracker(events=tuple(events[: run % 5])) if run % 5 else None
+        for run in range(count)
+    ]
+
+
+def retry_policies(count: int) -> list[ReschedulePolicy]:
+    """Three policies, one with each delay function, in turn *count* times."""
+    hour, base = 3600 * NANOS, 5 * NANOS
+    policies = [
+        ReschedulePolicy(attempts=3, interval=hour, delay=base),
+        ReschedulePolicy(
+            delay=6 * base, delay_function="exponential", max_delay=hour, unlimited=True
+        ),
+        ReschedulePolicy(
+            delay=base, delay_function="fibonacci", max_delay=60 * base, unlimited=True
+        ),
+    ]
+    return [policies[run % 3] for run in range(count)]
