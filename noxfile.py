@@ -29,6 +29,7 @@ NATIVE_TESTS = (
     "tests/unit/jobdb",
     "tests/unit/nodedb",
     "tests/unit/fairness",
+    "tests/unit/reschedule",
     "tests/unit/scheduling",
     "tests/properties",
     "tests/scenarios/test_isolation.py",
