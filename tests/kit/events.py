@@ -17,6 +17,11 @@ _JOB_IS = {
     EventKind.BACKING_OFF: JobState.BACKING_OFF,
     EventKind.EXHAUSTED: JobState.FAILED,
 }
+# A service is queued again; force, or another policy, brings back what failed.
+_AFTER = {
+    JobState.SUCCEEDED: {EventKind.REQUEUED},
+    JobState.FAILED: {EventKind.REQUEUED, EventKind.BACKING_OFF},
+}
 _RUN_ENDS = {
     EventKind.SUCCEEDED,
     EventKind.FAILED,
@@ -47,10 +52,8 @@ class Replay:
                 before = self.states.get(event.job_id)
                 assert before is None or before.terminal, event
             else:
-                assert not self.states[event.job_id].terminal or (
-                    event.kind is EventKind.REQUEUED
-                    and self.states[event.job_id] is JobState.SUCCEEDED
-                ), event
+                state = self.states[event.job_id]
+                assert not state.terminal or event.kind in _AFTER.get(state, ()), event
             if event.kind is EventKind.LEASED:
                 assert event.run_id not in self.started, "a run id is used once"
                 assert event.job_id not in {job for job, _ in self.runs.values()}, event

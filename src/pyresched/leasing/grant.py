@@ -27,7 +27,7 @@ from pyresched.model import (
     Run,
     next_state,
 )
-from pyresched.model.moves import end_run, put_back
+from pyresched.model.moves import FORCED, end_run, put_back
 from pyresched.reschedule import extended
 
 __all__ = ["grant"]
@@ -72,10 +72,11 @@ def grant(
                 failed_at=None,
                 eligible_at=None,
                 retry_delay=None,
+                reason="",
             )
         )
         draft.emit(EventKind.LEASED, job, at=now, run=run)
-        draft.emit(EventKind.RESCHEDULED, job, at=now, run=run)
+        draft.emit(EventKind.RESCHEDULED, job, at=now, run=run, reason=job.reason)
     return draft.changes()
 
 
@@ -130,5 +131,6 @@ def _trackers(
             previous_run=first.runs[-1].id,
             previous_node=first.runs[-1].node_id,
             delay=first.retry_delay,
+            forced=first.reason == FORCED,
         )
     return trackers

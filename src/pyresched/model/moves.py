@@ -13,8 +13,10 @@ from pyresched.model.changes import EventKind
 from pyresched.model.drafts import Draft
 from pyresched.model.states import next_state
 
-__all__ = ["GANG", "GANG_DONE", "call_off", "end_run", "put_back", "with_run"]
+__all__ = ["FORCED", "GANG", "GANG_DONE", "call_off", "end_run", "put_back", "with_run"]
 
+FORCED: Final = "forced"
+"""Reason of a queued job that is tried again by hand, and of its event when it is."""
 GANG: Final = "gang"
 """Reason of a run that was stopped because another member's was."""
 GANG_DONE: Final = "gang_done"

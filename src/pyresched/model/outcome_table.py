@@ -109,8 +109,9 @@ ROWS: Final[tuple[Row, ...]] = (
     # A run that has ended is what it is, wherever its node has gone since.
     _row(_FOREVER, RunState.SUCCEEDED, _ANYWHERE, Action.RENEW),
     _row(_TO_AN_END, RunState.SUCCEEDED, _ANYWHERE, Action.DONE),
-    _row(_PLACED, _FAILURES, _ANYWHERE, Action.BACK_OFF),
-    _row(_SYSTEM, _FAILURES, _ANYWHERE, Action.FAIL),
+    # A system job has no policy of its own; its template paces it on its node as a service.
+    _row(_PLACED | _FOREVER, _FAILURES, _ANYWHERE, Action.BACK_OFF),
+    _row(_SYSBATCH, _FAILURES, _ANYWHERE, Action.FAIL),
     _row(_ALL_TYPES, RunState.RETURNED, _ANYWHERE, Action.REQUEUE),
     _row(_ALL_TYPES, RunState.PREEMPTED, _ANYWHERE, Action.REQUEUE),
     _row(_ALL_TYPES, RunState.LOST, _ANYWHERE, Action.LOSE),

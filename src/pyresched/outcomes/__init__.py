@@ -1,6 +1,7 @@
-"""Reports of executors, turned into changes."""
+"""Reports of executors, and what users ask of jobs that ran, turned into changes."""
 
 from pyresched.outcomes.apply import apply, due
+from pyresched.outcomes.commands import force, set_policy, stop
 from pyresched.outcomes.reports import Report, ReportKind
 
-__all__ = ["Report", "ReportKind", "apply", "due"]
+__all__ = ["Report", "ReportKind", "apply", "due", "force", "set_policy", "stop"]

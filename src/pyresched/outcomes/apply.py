@@ -25,29 +25,23 @@ from pyresched.model import (
     Run,
     next_state,
 )
-from pyresched.model.moves import GANG, GANG_DONE, end_run, put_back, with_run
+from pyresched.model.moves import GANG_DONE, end_run, put_back, with_run
 from pyresched.model.outcome_table import Action, RunState, action
+from pyresched.outcomes.deployments import Deployments
+from pyresched.outcomes.failures import Ended, fail, verdict_on, wait_or_end
 from pyresched.outcomes.reports import Report, ReportKind
-from pyresched.reschedule import next_reschedule
 
 __all__ = ["apply", "due"]
 
 _FAILURES: Final = frozenset({ReportKind.FAILED, ReportKind.SETUP_FAILED})
 
 
-class _Ended(Struct, frozen=True):
-    """A run ended at that time for that reason."""
-
-    at: Instant
-    reason: str
-
-
 class _GangReports(Struct):
     """What the members of one gang report in one batch."""
 
     member: Job
-    failed: dict[JobId, _Ended]
-    returned: dict[JobId, _Ended]
+    failed: dict[JobId, Ended]
+    returned: dict[JobId, Ended]
     done: dict[JobId, Instant]
 
 
@@ -61,6 +55,7 @@ def apply(
     batch about one gang count as one: a failure among them outweighs all else.
     """
     draft = Draft(snapshot)
+    deployments = Deployments(snapshot)
     gangs: dict[tuple[QueueName, GangId], _GangReports] = {}
     rows = snapshot.get_many([report.job_id for report in reports])
     for report, row in zip(reports, rows, strict=True):
@@ -81,24 +76,34 @@ def apply(
             if report.kind is ReportKind.SUCCEEDED:
                 reported.done.setdefault(job.id, at)
             elif report.kind in _FAILURES:
-                reported.failed.setdefault(job.id, _Ended(at, _why(report)))
+                reported.failed.setdefault(job.id, Ended(at, _why(report)))
             else:
-                reported.returned.setdefault(job.id, _Ended(at, report.reason))
+                reported.returned.setdefault(job.id, Ended(at, report.reason))
         elif report.kind is ReportKind.SUCCEEDED:
             _succeed(draft, job, at=at)
         elif report.kind in _FAILURES:
-            _fail(draft, [job], {job.id: _Ended(at, _why(report))}, config=config)
+            blamed = {job.id: Ended(at, _why(report))}
+            fail(draft, [job], blamed, config=config, deployments=deployments)
         else:
             put_back(draft, {job.id: (Outcome.RETURNED, report.reason)}, at=at)
     for reported in gangs.values():
-        _gang(draft, reported, config=config)
+        _gang(draft, reported, config=config, deployments=deployments)
     return draft.changes()
 
 
-def due(snapshot: JobReader, now: Instant) -> Changes:
-    """Jobs whose delay is over at *now* go back to their places in their queues."""
+def due(snapshot: JobReader, now: Instant, config: SchedulingConfig) -> Changes:
+    """Jobs whose delay is over at *now* go back to their places in their queues.
+
+    But those of a deployment that has failed meanwhile end.
+    """
     draft = Draft(snapshot)
+    deployments = Deployments(snapshot)
     for job in snapshot.backing_off(now):
+        if job.rules is not None and job.failed_at is not None and deployments.failed(job, now):
+            verdict = verdict_on(job, now, config, deployments)
+            if not verdict.eligible:
+                wait_or_end(draft, job, verdict, failed_at=job.failed_at, at=now)
+                continue
         draft.put(job.replace(state=next_state(job.state, JobState.QUEUED)))
         draft.emit(EventKind.REQUEUED, job, at=now)
     return draft.changes()
@@ -140,52 +145,17 @@ def _succeed(draft: Draft, job: Job, *, at: Instant) -> None:
         draft.put(job.replace(state=state, runs=runs, ended_at=at))
 
 
-def _fail(
+def _gang(
     draft: Draft,
-    members: Sequence[Job],
-    blamed: dict[JobId, _Ended],
+    reported: _GangReports,
     *,
     config: SchedulingConfig,
+    deployments: Deployments,
 ) -> None:
-    """One verdict for all *members*, who carry one tracker: they wait to the same instant, or end.
-
-    The time of the first failure is the one for count, decision and display.
-    """
-    first = next(member for member in members if member.id in blamed)
-    failed_at = min(end.at for end in blamed.values())
-    policy = first.policy if first.policy is not None else config.policy_for(first.job_type)
-    verdict = next_reschedule(policy, first.tracker, failed_at)
-    for member in members:
-        if member.active_run is None:
-            continue
-        own = blamed.get(member.id)
-        if own is None:
-            runs = end_run(draft, member, outcome=Outcome.RETURNED, at=failed_at, reason=GANG)
-        else:
-            runs = end_run(draft, member, outcome=Outcome.FAILED, at=own.at, reason=own.reason)
-        if verdict.eligible:
-            draft.put(
-                member.replace(
-                    state=next_state(member.state, JobState.BACKING_OFF),
-                    runs=runs,
-                    failed_at=failed_at,
-                    eligible_at=verdict.at,
-                    retry_delay=verdict.delay,
-                )
-            )
-            draft.emit(EventKind.BACKING_OFF, member, at=failed_at)
-        else:
-            reason = verdict.reason.value
-            state = next_state(member.state, JobState.FAILED)
-            draft.put(member.replace(state=state, runs=runs, ended_at=failed_at, reason=reason))
-            draft.emit(EventKind.EXHAUSTED, member, at=failed_at, reason=reason)
-
-
-def _gang(draft: Draft, reported: _GangReports, *, config: SchedulingConfig) -> None:
     """What the reports of one batch mean to a gang: it ends, waits or goes on as one."""
     members = draft.members(reported.member)
     if reported.failed:
-        _fail(draft, members, reported.failed, config=config)
+        fail(draft, members, reported.failed, config=config, deployments=deployments)
     elif reported.returned:
         ended = {id: (Outcome.RETURNED, end.reason) for id, end in reported.returned.items()}
         put_back(draft, ended, at=min(end.at for end in reported.returned.values()))

@@ -72,6 +72,8 @@ class VerdictReason(Enum):
     NO_POLICY = "no_policy"
     EXHAUSTED = "exhausted"
     DELAY_PAST_INTERVAL = "delay_past_interval"
+    NOT_APPLICABLE = "not_applicable"  # to system and sysbatch
+    PAST_PROGRESS_DEADLINE = "past_progress_deadline"  # of the deployment
 
 
 class Verdict(Struct, frozen=True, kw_only=True):

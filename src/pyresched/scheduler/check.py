@@ -112,7 +112,7 @@ def inv_j7_windows(known: Facts) -> Iterator[str]:
         policy = job.policy or known.config.policy_for(job.job_type)
         if job.tracker is None or policy is None or policy.unlimited or policy.attempts <= 0:
             continue
-        times = [event.time for event in job.tracker.events]
+        times = [event.time for event in job.tracker.events if not event.forced]
         if times != sorted(times):
             yield f"job {job.id!r}: its history is not in order of time"
         for end in times:
@@ -204,7 +204,9 @@ def _early_breaches(job: Job) -> Iterator[str]:
     ends = {run.id: run.ended_at for run in job.runs}
     for event in job.tracker.events:
         ended_at = ends.get(event.previous_run)
-        if ended_at is not None and event.time < ended_at + event.delay:
+        if event.forced or ended_at is None:
+            continue
+        if event.time < ended_at + event.delay:
             yield (
                 f"job {job.id!r}: rescheduled at {event.time}, {event.time - ended_at} after its "
                 f"run {event.previous_run!r} ended; the delay was {event.delay}"

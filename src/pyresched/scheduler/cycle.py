@@ -25,6 +25,7 @@ from pyresched.model import (
     PoolName,
     Queue,
     QueueName,
+    ReschedulePolicy,
     RoundResult,
 )
 from pyresched.model.changes import composed
@@ -185,6 +186,44 @@ class Scheduler:
         self._sync.catch_up()
         return self._commit(outcomes.apply(reports, self._sync.snapshot, self._config, now))
 
+    def stop(self, job_ids: Iterable[str], now: Instant, *, reason: str = "") -> Changes:
+        """End the active runs of jobs, with their gangs: users stop runs and keep the jobs.
+
+        A service is back at its place at once; a batch job goes by its policy, as if its run had
+        failed, and where nothing follows it is cancelled. Jobs without a run stay as they are.
+        """
+        job_ids, now = several(job_ids, str, "job_ids"), instant(now)
+        self._sync.catch_up()
+        snapshot = self._sync.snapshot
+        return self._commit(outcomes.stop(job_ids, snapshot, self._config, now=now, reason=reason))
+
+    def force(self, job_ids: Iterable[str], now: Instant) -> Changes:
+        """Put jobs that back off, or failed for good, back to their places, with their gangs.
+
+        Whatever limit, delay and policy say; such a reschedule is never counted. Other jobs stay
+        as they are. Raises InputError, also for a job that this journal has forgotten.
+        """
+        job_ids, now = several(job_ids, str, "job_ids"), instant(now)
+        self._sync.catch_up()
+        keeps = self._journal.keeps_ended
+        snapshot = self._sync.snapshot
+        return self._commit(
+            outcomes.force(job_ids, snapshot, self._config, now=now, keeps_ended=keeps)
+        )
+
+    def set_policy(
+        self, job_ids: Iterable[str], policy: ReschedulePolicy | None, now: Instant
+    ) -> Changes:
+        """Give jobs, with their gangs, another policy; None is that of their type.
+
+        It counts from now on for all their runs: the verdict on those that back off or ended
+        for their failures is made anew. Raises InputError for what a submit would refuse.
+        """
+        job_ids, now = several(job_ids, str, "job_ids"), instant(now)
+        self._sync.catch_up()
+        snapshot = self._sync.snapshot
+        return self._commit(outcomes.set_policy(job_ids, policy, snapshot, self._config, now=now))
+
     def join_nodes(self, nodes: Iterable[Node], now: Instant) -> Changes:
         """Take in nodes, new ones and known ones with other figures.
 
@@ -283,7 +322,7 @@ class Scheduler:
         if self._config.lease_duration is not None:
             self._commit(leasing.expire(self._sync.snapshot, now))
         # 3. Jobs whose delay is over go back to their places.
-        self._commit(outcomes.due(self._sync.snapshot, now))
+        self._commit(outcomes.due(self._sync.snapshot, now, self._config))
         # 4. Jobs that could not be checked against the nodes before.
         if reached := self._check.pools:
             self._commit(

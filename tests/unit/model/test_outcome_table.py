@@ -33,7 +33,8 @@ def test_what_has_ended_is_judged_without_its_node(node: NodeState) -> None:
     for run in (RunState.FAILED, RunState.SETUP_FAILED):
         assert action("service", run, node) is Action.BACK_OFF
         assert action("batch", run, node) is Action.BACK_OFF
-        assert action("system", run, node) is Action.FAIL
+        assert action("system", run, node) is Action.BACK_OFF
+        assert action("sysbatch", run, node) is Action.FAIL
     assert action("batch", RunState.SUCCEEDED, node) is Action.DONE
     assert action("sysbatch", RunState.SUCCEEDED, node) is Action.DONE
     assert action("service", RunState.SUCCEEDED, node) is Action.RENEW

@@ -248,12 +248,12 @@ def test_due_jobs_go_back_to_their_queues() -> None:
     """At the very instant, not before; what they waited for is kept for the grant."""
     row = backing_off(leased(job("a")), at=2, eligible_at=10)
     reader = DictReader([row])
-    assert not due(reader, 9)
-    changes = due(reader, 10)
+    assert not due(reader, 9, CONFIG)
+    changes = due(reader, 10, CONFIG)
     (after,) = changes.jobs
     assert (after.state, after.retry_delay) == (JobState.QUEUED, 8)
     assert said(changes) == [("requeued", "a")]
-    assert not due(reader.with_changes(changes), 10)
+    assert not due(reader.with_changes(changes), 10, CONFIG)
 
 
 @pytest.mark.parametrize(("said_why", "why"), [("", "setup_failed"), ("no_start_enoent",) * 2])
