@@ -87,6 +87,8 @@ class Scheduler:
         self._states: dict[PoolName, RoundState] = {}
         # The serial and the penalties with which a step found nothing to do.
         self._settled: tuple[int, tuple[ShortRun, ...]] | None = None
+        # Jobs to be tried again of which no round has said yet whether there is a place.
+        self._due_again = {job.id for job in self._sync.snapshot if leasing.is_due(job)}
         self._again_at: Instant | None = None  # when a limit that held jobs back may let go
 
     @property
@@ -207,9 +209,9 @@ class Scheduler:
         self._sync.catch_up()
         keeps = self._journal.keeps_ended
         snapshot = self._sync.snapshot
-        return self._commit(
-            outcomes.force(job_ids, snapshot, self._config, now=now, keeps_ended=keeps)
-        )
+        changes = outcomes.force(job_ids, snapshot, self._config, now=now, keeps_ended=keeps)
+        self._due_again.update(job.id for job in changes.jobs)
+        return self._commit(changes)
 
     def set_policy(
         self, job_ids: Iterable[str], policy: ReschedulePolicy | None, now: Instant
@@ -322,7 +324,8 @@ class Scheduler:
         if self._config.lease_duration is not None:
             self._commit(leasing.expire(self._sync.snapshot, now))
         # 3. Jobs whose delay is over go back to their places.
-        self._commit(outcomes.due(self._sync.snapshot, now, self._config))
+        due = self._commit(outcomes.due(self._sync.snapshot, now, self._config))
+        self._due_again.update(job.id for job in due.jobs)
         # 4. Jobs that could not be checked against the nodes before.
         if reached := self._check.pools:
             self._commit(
@@ -388,6 +391,9 @@ class Scheduler:
                         nodes = NodesAhead(self._sync.nodes, jobs)
         changes, expect = composed(decided)
         self._commit(changes, expect=expect)
+        if self._due_again:
+            self._commit(leasing.unplaced(sorted(self._due_again), self._sync.snapshot))
+            self._due_again.clear()
         self._states = states
         self._again_at = min((each for each in again if each is not None), default=None)
         return results
