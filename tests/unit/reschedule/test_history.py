@@ -113,3 +113,15 @@ def test_what_a_history_cannot_take_is_refused_by_field() -> None:
     with pytest.raises(AttributeError):
         tracker.extended(3, **fields)  # type: ignore[arg-type]
     assert tracker == history((1, 5))
+
+
+def test_events_outlive_the_history_that_they_were_taken_from() -> None:
+    """Ids too long to lie in the event itself are shared with it, and counted."""
+    tracker = RescheduleTracker()
+    runs = [f"a-run-id-that-is-longer-than-any-native-form-{n}" for n in range(4)]
+    for now, run in enumerate(runs):
+        tracker = tracker.extended(
+            UNLIMITED, now=now, previous_run=run, previous_node=run.upper(), delay=1
+        )
+    assert [event.previous_run for event in tracker.events] == runs
+    assert [event.previous_node for event in tracker.events] == [run.upper() for run in runs]

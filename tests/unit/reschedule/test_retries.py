@@ -150,3 +150,58 @@ def test_a_list_that_shrinks_meanwhile_is_read_as_it_was() -> None:
 def test_it_is_a_public_name() -> None:
     """Of the package too."""
     assert pyresched.next_many is next_many
+
+
+def limited(interval: int) -> ReschedulePolicy:
+    """A policy whose window matters and whose delay does not."""
+    return ReschedulePolicy(attempts=2, interval=interval, delay=LEAST)
+
+
+def growing(function: str, delay: int, max_delay: int) -> ReschedulePolicy:
+    """One whose delay matters."""
+    return ReschedulePolicy(
+        unlimited=True, delay=delay, delay_function=function, max_delay=max_delay
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "events", "failed_at"),
+    [
+        *((limited(100), [(0, 5)], at) for at in (99, 100, -1)),
+        (limited(0), [(1, 5)], 0),
+        (limited(0), [(0, 5)], 0),
+        (limited(-1), [(2, 5)], 0),
+        (limited(-1), [(1, 5)], 0),
+        (limited(LEAST), [(MOST, 5)], LEAST),
+        (limited(LEAST), [(MOST, 5)], -1),
+        (limited(MOST), [(LEAST, 5)], MOST),
+        (limited(MOST), [(LEAST, 5)], -2),
+        (limited(MOST), [(LEAST, 5)], -1),
+        *((growing("exponential", 5, 50), [(0, 30)], at) for at in (50, 51)),
+        *((growing("exponential", 5, 50), [(0, 25)], at) for at in (50, 51)),
+        (growing("exponential", 5, MOST), [(0, MOST)], 0),
+        (growing("exponential", 5, MOST), [(LEAST, MOST)], MOST),
+        (growing("exponential", 5, MOST), [(LEAST, MOST)], -1),
+        (growing("exponential", 5, 50), [(MOST, 30)], LEAST),
+        (growing("exponential", 5, 50), [(LEAST, 30)], MOST),
+        (growing("exponential", LEAST, 0), [(0, LEAST)], 0),
+        (growing("fibonacci", 5, 50), [(0, 50), (1, 5)], 2),
+        (growing("fibonacci", 5, 50), [(0, 5), (1, 5)], 2),
+        (growing("fibonacci", 5, 0), [(0, MOST), (1, MOST)], 2),
+        (growing("fibonacci", 5, 0), [(0, LEAST), (1, LEAST)], 2),
+        (growing("fibonacci", MOST, 0), [(0, 5)], MOST),
+        (ReschedulePolicy(attempts=2, interval=5, delay=5), [(-9, 5)], 0),
+        (ReschedulePolicy(attempts=2, interval=6, delay=5), [(-9, 5)], 0),
+        (ReschedulePolicy(interval=6, delay=5), [(0, 5)], 0),
+    ],
+)
+def test_at_the_edge_of_each_rule_the_answer_is_that_of_one(
+    policy: ReschedulePolicy, events: list[tuple[int, int]], failed_at: int
+) -> None:
+    """A nanosecond on either side, and where a difference or a sum leaves int64."""
+    tracker = history(*events)
+    alone = next_reschedule(policy, tracker, failed_at)
+    columns = next_many(policy, [tracker], failed_at)
+    names = ("eligible", "at", "delay", "attempted", "attempts")
+    assert [columns[name][0] for name in names] == [getattr(alone, name) for name in names]
+    assert tuple(VerdictReason)[columns["reason"][0]] is alone.reason
