@@ -48,12 +48,15 @@ class Replay:
             self._node(event)
             if not event.job_id:
                 continue
+            state = None
             if event.kind is EventKind.SUBMITTED:
                 before = self.states.get(event.job_id)
                 assert before is None or before.terminal, event
             else:
                 state = self.states[event.job_id]
                 assert not state.terminal or event.kind in _AFTER.get(state, ()), event
+            if event.kind is EventKind.REQUEUED and state is JobState.SUCCEEDED:
+                self.rescheduled.pop(event.job_id, None)  # a service starts anew
             if event.kind is EventKind.LEASED:
                 assert event.run_id not in self.started, "a run id is used once"
                 assert event.job_id not in {job for job, _ in self.runs.values()}, event

@@ -105,6 +105,15 @@ def test_a_job_that_failed_for_good_is_forced_with_its_gang() -> None:
     assert row(made, "g.0").reason == "exhausted"
 
 
+def test_a_gang_that_waits_is_forced_as_one() -> None:
+    """By any of its members."""
+    made = running(*gang("g", policy=ONCE))
+    report(made, "g.0", kind="failed", now=1)
+    made.force(["g.1"], 2)
+    assert {row(made, id).state for id in ("g.0", "g.1")} == {JobState.QUEUED}
+    assert made.check() == []
+
+
 def test_a_disabled_policy_does_not_hold_up_force() -> None:
     """Vector FR2 differs: rule `force`."""
     made = running(job("a", policy=NEVER))
