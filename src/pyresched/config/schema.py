@@ -42,6 +42,7 @@ from pyresched.model import (
     parse_quantity,
 )
 from pyresched.model.queues import queue_faults
+from pyresched.reschedule.followups import WINDOW
 
 __all__ = ["SchedulingConfig", "config_from", "load_config"]
 
@@ -66,7 +67,8 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     and fractions what is not written; `rate` and `queue_rate` are jobs each second, in bursts of
     so many; with `rate_scope` "pool" each pool has its own; `lease_duration` None
     means that a lease lasts until its run ends, else it is in ns; `reschedule` replaces fields of
-    the default policy of a job type; a submit to an unknown queue makes it, with weight 1, unless
+    the default policy of a job type; jobs that are due within `reschedule_window` ns are served
+    together; a submit to an unknown queue makes it, with weight 1, unless
     `create_queues` is false. docs/configuration.md has all keys.
     """
 
@@ -93,6 +95,7 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_unacknowledged_runs: int = 0
     lease_duration: WrittenDuration | None = None
     reschedule: dict[str, RescheduleBlock] = {}
+    reschedule_window: WrittenDuration = WINDOW
     queues: tuple[Queue, ...] = ()
     create_queues: bool = True
 
@@ -306,6 +309,9 @@ def _faults(config: SchedulingConfig) -> Iterator[Fault]:
     if config.lease_duration is not None and config.lease_duration <= 0:
         sentence = "a lease must last; write a duration above 0, or leave it out for no end"
         yield Fault("lease_duration", sentence)
+    if config.reschedule_window < 0:
+        sentence = f"{config.reschedule_window} is negative; write 0 for none"
+        yield Fault("reschedule_window", sentence)
     yield from _reschedule_faults(config.reschedule)
 
 

@@ -6,6 +6,7 @@ differ from Nomad's are in docs/reschedule.md.
 """
 
 from pyresched._core import next_many
+from pyresched.reschedule.followups import followups
 from pyresched.reschedule.history import extended
 from pyresched.reschedule.policy import JobType, ReschedulePolicy, Verdict, VerdictReason
 from pyresched.reschedule.validation import Dialect, Problem, ProblemCode, Severity, problems
@@ -22,6 +23,7 @@ __all__ = [
     "VerdictReason",
     "attempted",
     "extended",
+    "followups",
     "next_delay",
     "next_many",
     "next_reschedule",

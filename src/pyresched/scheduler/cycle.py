@@ -32,6 +32,7 @@ from pyresched.model.changes import composed
 from pyresched.model.system import is_template
 from pyresched.nodedb import NodeDb, NodesAhead
 from pyresched.outcomes import Report
+from pyresched.reschedule.followups import last_of_first
 from pyresched.scheduler.arguments import instant, several
 from pyresched.scheduler.check import breaches, facts
 from pyresched.scheduler.journal import Journal
@@ -56,7 +57,8 @@ class StepResult(Struct, frozen=True, kw_only=True):
     """What a step did.
 
     `results` has the round of each pool that had one; without news since a round that changed
-    nothing, there is none. `next_wake` is when the next job is due, the next lease ends, a limit
+    nothing, there is none. `next_wake` is when the next jobs are due (the
+    last of those within `reschedule_window` of the first), the next lease ends, a limit
     that held jobs back may let one go or, while jobs are queued, the next short run has paid
     its time.
     """
@@ -414,10 +416,11 @@ class Scheduler:
         return Arguments(reader, sync.nodes, sync.queues, pool, self._config, state, now)
 
     def _next_wake(self, now: Instant) -> Instant | None:
-        """When the next job is due, the next lease or penalty ends, or a limit lets go."""
+        """When the next jobs are due, the next lease or penalty ends, or a limit lets go."""
         snapshot = self._sync.snapshot
-        first = next(iter(snapshot.backing_off()), None)
-        times = [None if first is None else first.eligible_at, self._again_at]
+        waiting = (each.eligible_at for each in snapshot.backing_off())
+        due = (at for at in waiting if at is not None)
+        times = [last_of_first(due, self._config.reschedule_window), self._again_at]
         if self._config.lease_duration is not None:
             times.append(leasing.next_end(snapshot))
         if snapshot.queues():  # whom the end of a penalty might help
