@@ -11,6 +11,7 @@ _JOB_IS = {
     EventKind.REFUSED: JobState.FAILED,
     EventKind.LEASED: JobState.LEASED,
     EventKind.RUNNING: JobState.RUNNING,
+    EventKind.RECONNECTED: JobState.RUNNING,
     EventKind.SUCCEEDED: JobState.SUCCEEDED,
     EventKind.CANCELLED: JobState.CANCELLED,
     EventKind.REQUEUED: JobState.QUEUED,
@@ -33,13 +34,15 @@ _RUN_ENDS = {
 
 
 class Replay:
-    """States of jobs, active runs and lost nodes, from events alone."""
+    """States of jobs, active and unknown runs and nodes out of reach, from events alone."""
 
     def __init__(self) -> None:
         self.states: dict[JobId, JobState] = {}
         self.runs: dict[RunId, tuple[JobId, NodeId]] = {}
         self.started: set[RunId] = set()
+        self.unknown: dict[RunId, tuple[JobId, NodeId]] = {}
         self.lost: set[NodeId] = set()
+        self.disconnected: set[NodeId] = set()
         self.rescheduled: dict[JobId, list[int]] = {}
 
     def read(self, events: Iterable[Event]) -> None:
@@ -54,7 +57,8 @@ class Replay:
                 assert before is None or before.terminal, event
             else:
                 state = self.states[event.job_id]
-                assert not state.terminal or event.kind in _AFTER.get(state, ()), event
+                late = event.kind in _AFTER.get(state, ()) or event.run_id in self.unknown
+                assert not state.terminal or late, event
             if event.kind is EventKind.REQUEUED and state is JobState.SUCCEEDED:
                 self.rescheduled.pop(event.job_id, None)  # a service starts anew
             if event.kind is EventKind.LEASED:
@@ -65,6 +69,13 @@ class Replay:
             elif event.kind is EventKind.RESCHEDULED:
                 assert event.run_id in self.runs, event
                 self.rescheduled.setdefault(event.job_id, []).append(event.at)
+            elif event.kind is EventKind.UNKNOWN:
+                self.unknown[event.run_id] = self.runs.pop(event.run_id)
+            elif event.kind is EventKind.RECONNECTED:
+                assert event.job_id not in {job for job, _ in self.runs.values()}, event
+                self.runs[event.run_id] = self.unknown.pop(event.run_id)
+            elif event.kind in _RUN_ENDS and event.run_id in self.unknown:
+                assert self.unknown.pop(event.run_id) == (event.job_id, event.node_id), event
             elif event.kind in _RUN_ENDS and event.run_id:
                 assert self.runs.pop(event.run_id) == (event.job_id, event.node_id), event
             if event.kind in _JOB_IS:
@@ -74,5 +85,9 @@ class Replay:
         if event.kind is EventKind.NODE_LOST:
             assert event.node_id not in self.lost, event
             self.lost.add(event.node_id)
+            self.disconnected.discard(event.node_id)
+        elif event.kind is EventKind.NODE_DISCONNECTED:
+            assert event.node_id not in self.lost | self.disconnected, event
+            self.disconnected.add(event.node_id)
         elif event.kind is EventKind.NODE_BACK:
-            self.lost.remove(event.node_id)
+            (self.lost if event.node_id in self.lost else self.disconnected).remove(event.node_id)

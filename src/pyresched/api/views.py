@@ -178,6 +178,9 @@ class NodeView(Struct, frozen=True, kw_only=True):
     pool: str
     intake: str
     lost_at: Instant | None
+    disconnected_at: Instant | None
+    drain_deadline: Instant | None
+    drain_system: bool
     total: Mapping[str, str]
     labels: Mapping[str, str]
     jobs: tuple[str, ...]
@@ -190,6 +193,9 @@ class NodeView(Struct, frozen=True, kw_only=True):
             pool=node.pool,
             intake=node.intake.value,
             lost_at=node.lost_at,
+            disconnected_at=node.disconnected_at,
+            drain_deadline=node.drain_deadline,
+            drain_system=node.drain_system,
             total=config.spec.quantities(node.total),
             labels=node.labels,
             jobs=jobs,

@@ -1,17 +1,17 @@
-"""Nodes that come, change, are lost and return: what each leads to, as changes.
+"""Nodes that come, change and return, and what operators let them take: as changes.
 
-Relies on `model.moves` for what a lost node means to the runs on it. Keeps INV-J5, INV-J6.
+Relies on `fleet.reach` for those that go. Keeps INV-J10.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from msgspec import structs
-
-from pyresched.errors import DuplicateId, UnknownNode
+from pyresched.errors import DuplicateId, InputError
+from pyresched.fleet.rows import but, each_of
 from pyresched.model import (
     Changes,
     Draft,
+    Duration,
     Event,
     EventKind,
     Instant,
@@ -19,21 +19,27 @@ from pyresched.model import (
     JobReader,
     Node,
     NodeId,
-    Outcome,
 )
-from pyresched.model.moves import put_back
+from pyresched.model.moves import with_run
 
-__all__ = ["NODE_LOST", "back", "cordon", "join", "lose", "uncordon"]
+__all__ = ["back", "cordon", "drain", "join", "uncordon", "undrain"]
 
-NODE_LOST: Final = "node_lost"
-"""Reason of a run whose node was lost."""
+_END: Final = 2**63 - 1
 
 
-def join(nodes: Iterable[Node], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
+def join(
+    nodes: Iterable[Node],
+    known: Mapping[NodeId, Node],
+    *,
+    now: Instant,
+    jobs: JobReader | None = None,
+    lease: Duration | None = None,
+) -> Changes:
     """Take in *nodes*, new ones and known ones that come with other figures.
 
-    A known node keeps its intake, which an operator set; it is back when it was lost. One that
-    is as it was known changes nothing. Raises DuplicateId when an id comes with two figures.
+    A known node keeps what an operator set; it is back when it was out of reach, with what
+    `back` does for its runs. One that is as it was known changes nothing. Raises DuplicateId
+    when an id comes with two figures.
     """
     given: dict[NodeId, Node] = {}
     for node in nodes:
@@ -41,86 +47,139 @@ def join(nodes: Iterable[Node], known: Mapping[NodeId, Node], *, now: Instant) -
             raise DuplicateId(f"node {node.id!r} comes twice with different figures; send one")
     rows: list[Node] = []
     events: list[Event] = []
+    renewed: set[NodeId] = set()
     for node in given.values():
         old = known.get(node.id)
         if old is None:
-            rows.append(_but(node, version=1, lost_at=None))
+            rows.append(but(node, version=1, lost_at=None, disconnected_at=None))
             events.append(Event(kind=EventKind.NODE_JOINED, at=now, node_id=node.id))
             continue
-        if old.lost_at is not None:
+        if not old.in_reach:
             events.append(Event(kind=EventKind.NODE_BACK, at=now, node_id=node.id))
-        row = _but(node, version=old.version, lost_at=None, intake=old.intake)
-        if row != _but(old, lost_at=None):
+        if old.disconnected_at is not None:
+            renewed.add(node.id)
+        row = but(
+            node,
+            version=old.version,
+            lost_at=None,
+            disconnected_at=None,
+            intake=old.intake,
+            drain_deadline=old.drain_deadline,
+            drain_system=old.drain_system,
+        )
+        if row != but(old, lost_at=None, disconnected_at=None):
             events.append(Event(kind=EventKind.NODE_CHANGED, at=now, node_id=node.id))
         if row != old:
-            rows.append(_but(row, version=old.version + 1))
-    return Changes(nodes=tuple(rows), events=tuple(events))
+            rows.append(but(row, version=old.version + 1))
+    kept = _renewed(renewed, jobs, now=now, lease=lease)
+    return Changes(jobs=kept.jobs, nodes=tuple(rows), events=tuple(events))
 
 
-def lose(
+def back(
     node_ids: Iterable[str],
     known: Mapping[NodeId, Node],
     *,
-    jobs: JobReader,
     now: Instant,
+    jobs: JobReader | None = None,
+    lease: Duration | None = None,
 ) -> Changes:
-    """Nodes are out of reach: their runs end `lost`, and are replaced without delay or budget.
+    """Nodes are in reach again: lost ones empty, disconnected ones with the runs that they kept.
 
-    One that is lost already changes nothing. Raises UnknownNode.
+    Those have a whole *lease* again, since nobody could renew it. One that is in reach changes
+    nothing. Raises UnknownNode.
     """
-    lost = {id: node for id, node in _each(node_ids, known).items() if node.lost_at is None}
-    if not lost:
-        return Changes()
-    draft = Draft(jobs)
-    events = [Event(kind=EventKind.NODE_LOST, at=now, node_id=id) for id in lost]
-    ended = {job.id: (Outcome.LOST, NODE_LOST) for job in jobs.leased() if job.node_id in lost}
-    put_back(draft, ended, at=now)
-    changes = draft.changes()
-    rows = tuple(_but(node, version=node.version + 1, lost_at=now) for node in lost.values())
-    return Changes(jobs=changes.jobs, nodes=rows, events=(*events, *changes.events))
-
-
-def back(node_ids: Iterable[str], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
-    """Lost nodes are in reach again, empty. One that is not lost changes nothing. Raises UnknownNode."""
-    found = [node for node in _each(node_ids, known).values() if node.lost_at is not None]
+    found = [node for node in each_of(node_ids, known).values() if not node.in_reach]
+    renewed = {node.id for node in found if node.disconnected_at is not None}
+    kept = _renewed(renewed, jobs, now=now, lease=lease)
     return Changes(
-        nodes=tuple(_but(node, version=node.version + 1, lost_at=None) for node in found),
+        jobs=kept.jobs,
+        nodes=tuple(
+            but(node, version=node.version + 1, lost_at=None, disconnected_at=None)
+            for node in found
+        ),
         events=tuple(Event(kind=EventKind.NODE_BACK, at=now, node_id=node.id) for node in found),
     )
 
 
+def _renewed(
+    node_ids: set[NodeId], jobs: JobReader | None, *, now: Instant, lease: Duration | None
+) -> Changes:
+    """The jobs on these nodes with leases that begin now."""
+    if not node_ids or jobs is None or lease is None:
+        return Changes()
+    draft = Draft(jobs)
+    for job in jobs.leased():
+        run = job.active_run
+        if run is not None and run.node_id in node_ids:
+            draft.put(job.replace(runs=with_run(job, run.replace(lease_expires_at=now + lease))))
+    return draft.changes()
+
+
 def cordon(node_ids: Iterable[str], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
     """Nodes take nothing new; what runs there stays. Raises UnknownNode."""
-    return _with_intake(node_ids, known, intake=Intake.CORDONED, now=now)
+    nodes = each_of(node_ids, known).values()
+    return _as_set(nodes, intake=Intake.CORDONED, now=now)
 
 
 def uncordon(node_ids: Iterable[str], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
     """Nodes take runs again. Raises UnknownNode."""
-    return _with_intake(node_ids, known, intake=Intake.OPEN, now=now)
+    return _as_set(each_of(node_ids, known).values(), intake=Intake.OPEN, now=now)
 
 
-def _with_intake(
-    node_ids: Iterable[str], known: Mapping[NodeId, Node], *, intake: Intake, now: Instant
+def drain(
+    node_ids: Iterable[str],
+    known: Mapping[NodeId, Node],
+    *,
+    now: Instant,
+    deadline: Duration | None = None,
+    ignore_system: bool = False,
 ) -> Changes:
-    found = [node for node in _each(node_ids, known).values() if node.intake is not intake]
-    return Changes(
-        nodes=tuple(_but(node, version=node.version + 1, intake=intake) for node in found),
-        events=tuple(
-            Event(kind=EventKind.NODE_CHANGED, at=now, node_id=node.id, reason=intake.value)
-            for node in found
-        ),
+    """Nodes take nothing new, and what runs there leaves as `fleet.drains` says.
+
+    Whatever is left after *deadline* nanoseconds has to go; None leaves batch jobs to their end.
+    With *ignore_system* system jobs stay. Drained again, a node has the new deadline. Raises
+    UnknownNode, or InputError for a deadline that is no time.
+    """
+    if deadline is not None and (type(deadline) is not int or deadline < 0):
+        raise InputError(f"deadline {deadline!r}: write nanoseconds, 0 or more; or None")
+    until = None if deadline is None else min(now + deadline, _END)
+    return _as_set(
+        each_of(node_ids, known).values(),
+        intake=Intake.DRAINING,
+        now=now,
+        drain_deadline=until,
+        drain_system=not ignore_system,
     )
 
 
-def _each(node_ids: Iterable[str], known: Mapping[NodeId, Node]) -> dict[NodeId, Node]:
-    """The node of each id, once each, in the order given. Raises UnknownNode."""
-    found: dict[NodeId, Node] = {}
-    for id in map(NodeId, node_ids):
-        if id not in known:
-            raise UnknownNode(id)
-        found[id] = known[id]
-    return found
+def undrain(node_ids: Iterable[str], known: Mapping[NodeId, Node], *, now: Instant) -> Changes:
+    """Nodes that drain take runs again; others stay as they are. Raises UnknownNode."""
+    nodes = each_of(node_ids, known).values()
+    draining = [node for node in nodes if node.intake is Intake.DRAINING]
+    return _as_set(draining, intake=Intake.OPEN, now=now)
 
 
-def _but(node: Node, **fields: object) -> Node:
-    return structs.replace(node, **fields)
+def _as_set(
+    nodes: Iterable[Node],
+    *,
+    intake: Intake,
+    now: Instant,
+    drain_deadline: Instant | None = None,
+    drain_system: bool = True,
+) -> Changes:
+    """Those of *nodes* that are not so yet."""
+    wanted = [
+        (
+            node,
+            but(node, intake=intake, drain_deadline=drain_deadline, drain_system=drain_system),
+        )
+        for node in nodes
+    ]
+    changed = [row for node, row in wanted if row != node]
+    return Changes(
+        nodes=tuple(but(row, version=row.version + 1) for row in changed),
+        events=tuple(
+            Event(kind=EventKind.NODE_CHANGED, at=now, node_id=row.id, reason=intake.value)
+            for row in changed
+        ),
+    )

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from pyresched.config import SchedulingConfig
+from pyresched.fleet.drains import cleared
 from pyresched.model import (
     Changes,
     Draft,
@@ -35,6 +36,7 @@ __all__ = ["NODE_MOVED", "SystemJobs"]
 NODE_MOVED: Final = "node_moved"
 """Reason of a pinned job that was called off because its node is in another pool now."""
 
+_DRAINING: Final = ReasonCode.NODE_DRAINING.value
 _CALLED_OFF: Final = frozenset({NODE_MOVED, *(code.value for code in ReasonCode)})
 """Reasons of pinned jobs that ended because of their node: they come back with it."""
 
@@ -56,23 +58,32 @@ class SystemJobs:
         self._known: dict[JobId, dict[NodeId, tuple[Node, str]]] = {}
 
     def __call__(
-        self, snapshot: JobReader, nodes: Mapping[NodeId, Node], now: Instant
+        self,
+        snapshot: JobReader,
+        nodes: Mapping[NodeId, Node],
+        now: Instant,
+        *,
+        leaving: frozenset[NodeId] | None = None,
     ) -> tuple[Changes, Mapping[RowKey, int]]:
         """Jobs to make and to call off at *now*, and the versions that rows must still have.
 
         A job is made for each node of the template's pools that matches, could hold it, and is
-        neither lost nor draining; on one that is cordoned it waits. It is called off when its
-        node goes, drains or no longer matches, and made anew when it does again: but only once
-        that is committed, so ask until there is nothing left to change. One of a
+        neither lost nor draining; on one that is cordoned or disconnected it waits. It is called
+        off when its node goes, no longer matches, or drains and the others have left (not at all
+        if the drain goes round system jobs), and made anew when it does again: but only once
+        that is committed, so ask until there is nothing left to change. *leaving* is what
+        `fleet.cleared` says of the nodes, for who knows. One of a
         `system` job that has ended comes back; one of a `sysbatch` job only if its node was to
         blame. Templates are among the guards, so that none is cancelled meanwhile.
         """
         draft = Draft(snapshot)
+        if leaving is None:
+            leaving = cleared(nodes, jobs=snapshot, now=now)
         templates = [job for job in snapshot.unvalidated() if is_template(job)]
         self._known = {each.id: self._known.get(each.id, {}) for each in templates}
         guards: dict[RowKey, int] = {}
         for template in templates:
-            if self._tend(draft, template, snapshot, nodes, now):
+            if self._tend(draft, template, nodes, leaving, now):
                 guards["job", template.id] = template.version
         changes = draft.changes()
         return changes, {**changes.expected(), **guards}
@@ -87,17 +98,18 @@ class SystemJobs:
         self,
         draft: Draft,
         template: Job,
-        snapshot: JobReader,
         nodes: Mapping[NodeId, Node],
+        leaving: frozenset[NodeId],
         now: Instant,
     ) -> bool:
         """Decide for one template; whether a job was made."""
         made = False
-        for last in _last_jobs(template, snapshot, nodes):
+        for last in _last_jobs(template, draft.reader, nodes):
             node, job = nodes[last.node_id], last.job
             why_not = self._why_not(template, node)
             if job is not None and not job.state.terminal:
-                if not why_not and job.pools == (node.pool,):
+                stays = not why_not or (why_not == _DRAINING and node.id not in leaving)
+                if stays and job.pools == (node.pool,):
                     continue
                 call_off(draft, job, at=now, reason=why_not or NODE_MOVED)
             elif not why_not and _comes_back(job) and self._could_hold(node, template):
@@ -124,12 +136,13 @@ class SystemJobs:
 def _refusal(template: Job, node: Node) -> str:
     if node.lost_at is not None:
         return ReasonCode.NODE_LOST.value
-    if node.intake is Intake.DRAINING:
-        return ReasonCode.NODE_DRAINING.value
     if node.pool not in pools_of(template):
         return NODE_MOVED
-    refused = explain(template.requirements, structs.replace(node, intake=Intake.OPEN))
-    return "" if refused is None else refused.code.value
+    as_open = structs.replace(node, intake=Intake.OPEN, disconnected_at=None)
+    refused = explain(template.requirements, as_open)
+    if refused is not None:
+        return refused.code.value
+    return _DRAINING if node.intake is Intake.DRAINING else ""
 
 
 def _comes_back(job: Job | None) -> bool:

@@ -120,8 +120,8 @@ def _trackers(
         wholes.setdefault(_whole(job), []).append(job)
     trackers = {}
     for whole, members in wholes.items():
-        failed = [member for member in members if member.runs[-1].outcome is Outcome.FAILED]
-        first = (failed or members)[0]
+        blamed = {Outcome.FAILED, Outcome.UNKNOWN}
+        first = next((each for each in members if each.runs[-1].outcome in blamed), members[0])
         assert first.retry_delay is not None, "only jobs that waited are tried again"
         policy = first.policy if first.policy is not None else config.policy_for(first.job_type)
         trackers[whole] = extended(

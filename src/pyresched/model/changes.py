@@ -33,12 +33,15 @@ class EventKind(Enum):
     PREEMPTED = "preempted"  # a run gave way: stop it
     RETURNED = "returned"  # a run ended without blame: stop it
     LOST = "lost"  # a run is out of reach: stop it if you still can
+    UNKNOWN = "unknown"  # a run is out of reach and may go on: another takes its place meanwhile
+    RECONNECTED = "reconnected"  # a run that was unknown goes on, and its job runs
     CANCELLED = "cancelled"  # a user took back a job: stop its run if it has one
     REQUEUED = "requeued"  # a job is back at its place in its queue
     BACKING_OFF = "backing_off"  # a job waits for its delay after a failure
     EXHAUSTED = "exhausted"  # a job has failed for good
     NODE_JOINED = "node_joined"
     NODE_LOST = "node_lost"
+    NODE_DISCONNECTED = "node_disconnected"  # it is out of reach, and runs may go on there
     NODE_BACK = "node_back"
     NODE_CHANGED = "node_changed"
     QUEUE_CHANGED = "queue_changed"  # a queue is new or has other settings

@@ -27,6 +27,11 @@ class Draft:
         self._jobs: dict[JobId, Job] = {}
         self._events: list[Event] = []
 
+    @property
+    def reader(self) -> JobReader:
+        """What this is decided on top of."""
+        return self._reader
+
     def job(self, job_id: JobId) -> Job | None:
         """The job as decided so far, or None when there is none."""
         return self._jobs.get(job_id) or self._reader.get(job_id)

@@ -60,6 +60,10 @@ class Node(Struct, frozen=True, kw_only=True):
     `unallocatable` is what of it others use, whom we do not manage; None is nothing. `max_jobs`
     limits how many jobs hold the node at once, None: as many as there is room for. `labels` is
     copied: what becomes of the mapping that was given does not change the node.
+
+    It is lost since `lost_at`, or since `disconnected_at` out of reach with runs that may go on;
+    never both. While it drains, its runs have until `drain_deadline` to leave, None: for ever;
+    those of system jobs are asked to only if `drain_system`.
     """
 
     id: NodeId
@@ -74,6 +78,9 @@ class Node(Struct, frozen=True, kw_only=True):
     max_jobs: int | None = None
     unallocatable: ResourceVector | None = None
     version: int = 1
+    disconnected_at: Instant | None = None
+    drain_deadline: Instant | None = None
+    drain_system: bool = True
 
     if TYPE_CHECKING:  # who makes one need not wrap its names
 
@@ -92,6 +99,9 @@ class Node(Struct, frozen=True, kw_only=True):
             max_jobs: int | None = None,
             unallocatable: ResourceVector | None = None,
             version: int = 1,
+            disconnected_at: Instant | None = None,
+            drain_deadline: Instant | None = None,
+            drain_system: bool = True,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -108,4 +118,9 @@ class Node(Struct, frozen=True, kw_only=True):
     @property
     def takes_new_runs(self) -> bool:
         """Whether a round may place anything here."""
-        return self.lost_at is None and self.intake is Intake.OPEN
+        return self.in_reach and self.intake is Intake.OPEN
+
+    @property
+    def in_reach(self) -> bool:
+        """Whether it is neither lost nor disconnected."""
+        return self.lost_at is None and self.disconnected_at is None

@@ -28,6 +28,7 @@ class ReasonCode(Enum):
     NODE_CORDONED = "node_cordoned"
     NODE_DRAINING = "node_draining"
     NODE_LOST = "node_lost"
+    NODE_DISCONNECTED = "node_disconnected"  # out of reach, and may come back with its runs
     UNTOLERATED_TAINT = "untolerated_taint"
     LABEL_MISSING = "label_missing"  # one of the selector's
     LABEL_DIFFERS = "label_differs"
@@ -151,6 +152,7 @@ _SENTENCES: Final = {
     ReasonCode.NODE_CORDONED: "cordoned",
     ReasonCode.NODE_DRAINING: "draining",
     ReasonCode.NODE_LOST: "lost",
+    ReasonCode.NODE_DISCONNECTED: "out of reach",
     ReasonCode.UNTOLERATED_TAINT: "taint {reason.subject} not tolerated",
     ReasonCode.LABEL_MISSING: "label {reason.subject}: wanted {reason.expected!r}, not set",
     ReasonCode.LABEL_DIFFERS: (

@@ -14,17 +14,21 @@ _ENDED: Final = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELL
 # it wait; a service that completes is queued again; one that a round moves has another run at once.
 # Another policy makes the verdict anew, so that a job that was due may wait again and one that
 # failed may come back, as it also does by force.
+# A run that was out of reach and is back goes on, or has succeeded, while its job waits.
+_IF_BACK: Final = frozenset({JobState.RUNNING, JobState.SUCCEEDED})
 _FROM_RUN: Final = _ENDED | {JobState.QUEUED, JobState.BACKING_OFF}
 
 NEXT: Final[Mapping[JobState, frozenset[JobState]]] = MappingProxyType(
     {
         JobState.QUEUED: frozenset(
-            {JobState.LEASED, JobState.BACKING_OFF, JobState.FAILED, JobState.CANCELLED}
+            {*_IF_BACK, JobState.LEASED, JobState.BACKING_OFF, JobState.FAILED, JobState.CANCELLED}
         ),
         JobState.LEASED: _FROM_RUN | {JobState.PENDING, JobState.RUNNING},
         JobState.PENDING: _FROM_RUN | {JobState.LEASED, JobState.RUNNING},
         JobState.RUNNING: _FROM_RUN | {JobState.LEASED},
-        JobState.BACKING_OFF: frozenset({JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}),
+        JobState.BACKING_OFF: frozenset(
+            {*_IF_BACK, JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}
+        ),
         JobState.SUCCEEDED: frozenset(),
         JobState.FAILED: frozenset({JobState.QUEUED, JobState.BACKING_OFF}),
         JobState.CANCELLED: frozenset(),

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final, cast
 
+from msgspec import structs
+
 from pyresched._core import Job
 from pyresched.ids import JobId, NodeId, PoolName
 from pyresched.model.nodes import Node
@@ -67,8 +69,10 @@ def pinned_id(template_id: JobId, node_id: NodeId, generation: int) -> JobId:
 def pinned(template: Job, node: Node, generation: int) -> Job:
     """The new *generation*-th job of *template* on *node*: it takes the template's place in its queue.
 
-    One of a `system` job is tried again for ever, as a service is; of a `sysbatch` job never.
+    One of a `system` job is tried again for ever, as a service is; of a `sysbatch` job never. Of
+    the template's rules it has those that are not about a group.
     """
+    rules = template.rules
     forever = template.job_type == JobType.SYSTEM.value
     return Job(
         id=pinned_id(template.id, node.id, generation),
@@ -82,6 +86,7 @@ def pinned(template: Job, node: Node, generation: int) -> Job:
         job_type=template.job_type,
         policy=ReschedulePolicy.default(JobType.SERVICE.value) if forever else None,
         payload=_kept(template)["payload"],
+        rules=None if rules is None else structs.replace(rules, update=None, migrate=None),
     )
 
 

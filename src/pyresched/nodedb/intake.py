@@ -17,6 +17,7 @@ _INT64_MAX: Final = 2**63 - 1
 # More than is ever bound, and far enough from the largest number to be added to.
 _ENDLESS: Final = 2**62
 _TEXTS: Final = ("id", "pool", "executor", "node_type")
+_INSTANTS: Final = ("lost_at", "disconnected_at", "drain_deadline")
 
 
 def refuse_bad(node: Node, resources: tuple[Resource, ...]) -> None:
@@ -31,10 +32,7 @@ def refuse_bad(node: Node, resources: tuple[Resource, ...]) -> None:
     _check_amounts(node, "total", resources)
     if node.unallocatable is not None:
         _check_amounts(node, "unallocatable", resources)
-    if not isinstance(node.intake, Intake):
-        raise _wrong(node, "intake", "an Intake")
-    if node.lost_at is not None and type(node.lost_at) is not int:
-        raise _wrong(node, "lost_at", "nanoseconds, or None")
+    _check_state(node)
     most = node.max_jobs
     if most is not None and (type(most) is not int or not 0 <= most < _INT64_MAX):
         raise InputError(f"node {node.id!r}: max_jobs {most!r}; write 0 or more")
@@ -77,6 +75,16 @@ def _check_amounts(node: Node, name: str, resources: tuple[Resource, ...]) -> No
                 f"node {node.id!r}: {resource.name} is floating, which no node has; write 0 here "
                 "and its quantity under the pool"
             )
+
+
+def _check_state(node: Node) -> None:
+    if not isinstance(node.intake, Intake):
+        raise _wrong(node, "intake", "an Intake")
+    for name in _INSTANTS:
+        if type(getattr(node, name)) not in {int, type(None)}:
+            raise _wrong(node, name, "nanoseconds, or None")
+    if not isinstance(node.drain_system, bool):
+        raise _wrong(node, "drain_system", "True or False")
 
 
 def _is_taint(taint: object) -> bool:

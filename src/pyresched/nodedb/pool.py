@@ -94,7 +94,10 @@ class Pool:
     def bare(self, config: SchedulingConfig) -> NodeFork:
         """The nodes as if all were there, open and empty; kept until a row changes."""
         if self._bare is None:
-            nodes = tuple(replace(n, intake=Intake.OPEN, lost_at=None) for n in self.nodes)
+            nodes = tuple(
+                replace(n, intake=Intake.OPEN, lost_at=None, disconnected_at=None)
+                for n in self.nodes
+            )
             table = NodeTable(self.table.levels, self.table.width)
             _fill(table, nodes, config)
             table.matcher = self.table.matcher

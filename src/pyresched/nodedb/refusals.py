@@ -1,7 +1,7 @@
 """Why a node may not be used, whatever is bound where: for one node, and counted over a pool.
 
-Both ask in the same order: named, cordoned, draining, lost, taints, selector, affinity,
-constraints. Reads a `Matching`; worked out when somebody asks, never in a search.
+Both ask in the same order: named, cordoned, draining, lost, out of reach, taints, selector,
+affinity, constraints. Reads a `Matching`; worked out when somebody asks, never in a search.
 """
 
 from collections.abc import Iterator, Sequence
@@ -125,8 +125,11 @@ def _mismatches(
 
 
 def _closed(node: Node) -> ReasonCode | None:
-    closed = _CLOSED.get(node.intake)
-    return ReasonCode.NODE_LOST if closed is None and node.lost_at is not None else closed
+    if node.intake in _CLOSED:
+        return _CLOSED[node.intake]
+    if node.lost_at is not None:
+        return ReasonCode.NODE_LOST
+    return None if node.in_reach else ReasonCode.NODE_DISCONNECTED
 
 
 def _meets(node: Node, term: Sequence[Constraint]) -> bool:

@@ -5,7 +5,6 @@ INV-J4 (a report applied twice changes nothing), INV-J5 and INV-J6.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct
 
@@ -25,15 +24,14 @@ from pyresched.model import (
     Run,
     next_state,
 )
-from pyresched.model.moves import GANG_DONE, end_run, put_back, with_run
+from pyresched.model.moves import GANG_DONE, drop_unknown, end_run, put_back, with_run
 from pyresched.model.outcome_table import Action, RunState, action
 from pyresched.outcomes.deployments import Deployments
 from pyresched.outcomes.failures import Ended, fail, verdict_on, wait_or_end
-from pyresched.outcomes.reports import Report, ReportKind
+from pyresched.outcomes.reconnect import reconnect, renewed
+from pyresched.outcomes.reports import FAILURES, Report, ReportKind, why
 
 __all__ = ["apply", "due"]
-
-_FAILURES: Final = frozenset({ReportKind.FAILED, ReportKind.SETUP_FAILED})
 
 
 class _GangReports(Struct):
@@ -50,9 +48,9 @@ def apply(
 ) -> Changes:
     """What *reports* change, in their order.
 
-    A report about a run that is not the active one of its job is late, or a repeat, and
-    changes nothing. Times of reports are kept between the lease and *now*. The reports of one
-    batch about one gang count as one: a failure among them outweighs all else.
+    A report about a run that is neither the active one of its job nor unknown is late, or a
+    repeat, and changes nothing. Times of reports are kept between the lease and *now*. The
+    reports of one batch about one gang count as one: a failure among them outweighs all else.
     """
     draft = Draft(snapshot)
     deployments = Deployments(snapshot)
@@ -64,6 +62,7 @@ def apply(
         job = draft.seen(row)
         run = job.active_run
         if run is None or run.id != report.run_id:
+            reconnect(draft, job, report, now=now, config=config)
             continue
         at = min(max(report.at, run.leased_at), now)
         if report.kind is ReportKind.RUNNING:
@@ -75,14 +74,14 @@ def apply(
             )
             if report.kind is ReportKind.SUCCEEDED:
                 reported.done.setdefault(job.id, at)
-            elif report.kind in _FAILURES:
-                reported.failed.setdefault(job.id, Ended(at, _why(report)))
+            elif report.kind in FAILURES:
+                reported.failed.setdefault(job.id, Ended(at, why(report)))
             else:
                 reported.returned.setdefault(job.id, Ended(at, report.reason))
         elif report.kind is ReportKind.SUCCEEDED:
             _succeed(draft, job, at=at)
-        elif report.kind in _FAILURES:
-            blamed = {job.id: Ended(at, _why(report))}
+        elif report.kind in FAILURES:
+            blamed = {job.id: Ended(at, why(report))}
             fail(draft, [job], blamed, config=config, deployments=deployments)
         else:
             put_back(draft, {job.id: (Outcome.RETURNED, report.reason)}, at=at)
@@ -104,7 +103,9 @@ def due(snapshot: JobReader, now: Instant, config: SchedulingConfig) -> Changes:
             if not verdict.eligible:
                 wait_or_end(draft, job, verdict, failed_at=job.failed_at, at=now)
                 continue
-        draft.put(job.replace(state=next_state(job.state, JobState.QUEUED)))
+        # Who waited for a node to stop its run has nothing to be counted later.
+        waited = job.eligible_at if job.retry_delay is not None else None
+        draft.put(job.replace(state=next_state(job.state, JobState.QUEUED), eligible_at=waited))
         draft.emit(EventKind.REQUEUED, job, at=now)
     return draft.changes()
 
@@ -112,11 +113,7 @@ def due(snapshot: JobReader, now: Instant, config: SchedulingConfig) -> Changes:
 def _running(draft: Draft, job: Job, run: Run, *, at: Instant, config: SchedulingConfig) -> None:
     """The run has started, or is still there: its lease goes on from *at*."""
     starts = run.started_at is None
-    expires = run.lease_expires_at
-    if config.lease_duration is not None:
-        renewed = at + config.lease_duration
-        if expires is None or renewed > expires:
-            expires = renewed
+    expires = renewed(run, at, config)
     if not starts and expires == run.lease_expires_at:
         return
     kept = run.replace(started_at=at if starts else run.started_at, lease_expires_at=expires)
@@ -124,13 +121,6 @@ def _running(draft: Draft, job: Job, run: Run, *, at: Instant, config: Schedulin
     draft.put(job.replace(state=state, runs=with_run(job, kept)))
     if starts:
         draft.emit(EventKind.RUNNING, job, at=at, run=kept)
-
-
-def _why(report: Report) -> str:
-    """The code of a failure; one that could not be started has one of its own."""
-    if report.kind is ReportKind.SETUP_FAILED:
-        return report.reason or ReportKind.SETUP_FAILED.value
-    return report.reason
 
 
 def _succeed(draft: Draft, job: Job, *, at: Instant) -> None:
@@ -142,7 +132,8 @@ def _succeed(draft: Draft, job: Job, *, at: Instant) -> None:
         draft.emit(EventKind.REQUEUED, job, at=at)
     else:
         state = next_state(job.state, JobState.SUCCEEDED)
-        draft.put(job.replace(state=state, runs=runs, ended_at=at))
+        done = job.replace(state=state, runs=runs, ended_at=at)
+        draft.put(drop_unknown(draft, done, at=at))
 
 
 def _gang(

@@ -105,6 +105,12 @@ def force(
                 "another"
             )
         for member in members:
+            if member.state is JobState.BACKING_OFF and member.failed_at is None:
+                # It waits for its lost node to stop its run: no failure, nothing to be counted.
+                state = next_state(member.state, JobState.QUEUED)
+                draft.put(member.replace(state=state, eligible_at=None))
+                draft.emit(EventKind.REQUEUED, member, at=now)
+                continue
             failed_at = member.failed_at if member.failed_at is not None else member.ended_at
             assert failed_at is not None, "it has failed"
             delay = member.retry_delay

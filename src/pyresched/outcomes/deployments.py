@@ -73,7 +73,7 @@ def state_of(members: Iterable[Job], rule: UpdateRule, count: int, now: Instant)
     ended for its failures, or at the first failure without a deadline.
     """
     members = list(members)
-    first = min((job.runs[0].leased_at for job in members if job.runs), default=None)
+    first = min((run.leased_at for job in members for run in job.runs), default=None)
     if first is None:
         return DeploymentState.RUNNING
     deadline = rule.progress_deadline

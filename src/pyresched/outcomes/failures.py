@@ -4,7 +4,7 @@ Relies on `reschedule` for the verdict. Keeps INV-J5 (a gang carries one history
 verdict) and INV-J7.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, structs
@@ -16,6 +16,7 @@ from pyresched.model import (
     Instant,
     Job,
     JobId,
+    JobReader,
     JobState,
     Outcome,
     ReschedulePolicy,
@@ -25,13 +26,13 @@ from pyresched.model import (
     VerdictReason,
     next_state,
 )
-from pyresched.model.moves import GANG, end_run
+from pyresched.model.moves import GANG, drop_unknown, end_run
 from pyresched.model.outcome_table import Action, RunState, action
 from pyresched.model.system import SYSTEM_TYPES
 from pyresched.outcomes.deployments import Deployments
 from pyresched.reschedule import next_reschedule
 
-__all__ = ["Ended", "bounded", "fail", "policy_of", "verdict_on", "wait_or_end"]
+__all__ = ["Ended", "bounded", "fail", "judge", "policy_of", "verdict_on", "wait_or_end"]
 
 _NO_DELAY: Final = 0
 
@@ -64,6 +65,12 @@ def verdict_on(
         reason = VerdictReason.PAST_PROGRESS_DEADLINE
         return structs.replace(verdict, eligible=False, reason=reason)
     return verdict
+
+
+def judge(snapshot: JobReader, config: SchedulingConfig) -> Callable[[Job, Instant], Verdict]:
+    """What `verdict_on` says, for who knows nothing of deployments."""
+    deployments = Deployments(snapshot)
+    return lambda job, failed_at: verdict_on(job, failed_at, config, deployments)
 
 
 def fail(
@@ -118,17 +125,16 @@ def wait_or_end(
         draft.emit(EventKind.BACKING_OFF, job, at=at)
         return
     reason = verdict.reason.value
-    draft.put(
-        job.replace(
-            state=next_state(job.state, JobState.FAILED),
-            runs=runs,
-            failed_at=None,
-            eligible_at=None,
-            retry_delay=None,
-            ended_at=failed_at,
-            reason=reason,
-        )
+    failed = job.replace(
+        state=next_state(job.state, JobState.FAILED),
+        runs=runs,
+        failed_at=None,
+        eligible_at=None,
+        retry_delay=None,
+        ended_at=failed_at,
+        reason=reason,
     )
+    draft.put(drop_unknown(draft, failed, at=at))
     draft.emit(EventKind.EXHAUSTED, job, at=at, reason=reason)
 
 

@@ -1,13 +1,13 @@
 """What an executor says became of a run."""
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from pyresched.model import Instant, JobId, RunId
 
-__all__ = ["Report", "ReportKind"]
+__all__ = ["FAILURES", "Report", "ReportKind", "why"]
 
 
 class ReportKind(Enum):
@@ -18,6 +18,10 @@ class ReportKind(Enum):
     FAILED = "failed"
     SETUP_FAILED = "setup_failed"  # it could not be started, so that no restart was tried
     RETURNED = "returned"  # it could not or need not run here: no blame
+
+
+FAILURES: Final = frozenset({ReportKind.FAILED, ReportKind.SETUP_FAILED})
+"""Those that a policy decides on."""
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -34,3 +38,10 @@ class Report(Struct, frozen=True, kw_only=True):
         def __init__(
             self, *, run_id: str, job_id: str, kind: ReportKind, at: Instant, reason: str = ""
         ) -> None: ...
+
+
+def why(report: Report) -> str:
+    """The code of a failure; one that could not be started has one of its own."""
+    if report.kind is ReportKind.SETUP_FAILED:
+        return report.reason or ReportKind.SETUP_FAILED.value
+    return report.reason

@@ -14,13 +14,16 @@ from pyresched.config import SchedulingConfig
 from pyresched.model import (
     Changes,
     GangId,
+    Instant,
     Job,
     JobId,
     JobState,
     Node,
     NodeId,
+    Outcome,
     Queue,
     QueueName,
+    RunId,
 )
 from pyresched.model.system import is_pinned, is_template, pinned_id
 from pyresched.scheduler.journal import Journal
@@ -135,8 +138,13 @@ def inv_j9_fields(known: Facts) -> Iterator[str]:
         if (job.ended_at is not None) is not job.state.terminal:
             yield f"{title}: ended at {job.ended_at}"
         waits = {job.failed_at is None, job.eligible_at is None, job.retry_delay is None}
-        if len(waits) > 1:
+        # Who waits for a lost node to stop its run was not blamed.
+        unblamed = job.state is JobState.BACKING_OFF and job.failed_at is job.retry_delay is None
+        if len(waits) > 1 and not unblamed:
             yield f"{title}: half of what it waits for is set"
+        for run in job.runs:
+            if run.outcome is Outcome.UNKNOWN and (job.state.terminal or run.active):
+                yield f"{title}: its run {run.id!r} is unknown, ended at {run.ended_at}"
         if job.state is JobState.BACKING_OFF and job.eligible_at is None:
             yield f"{title}: waits for nothing"
         if job.eligible_at is not None and job.state not in {
@@ -149,7 +157,13 @@ def inv_j9_fields(known: Facts) -> Iterator[str]:
 
 
 def inv_j10_bound(known: Facts) -> Iterator[str]:
-    """INV-J10. The active runs are what is bound on nodes, and none is on a lost node."""
+    """INV-J10. The active runs are what is bound on nodes, and none is on a lost node.
+
+    Those on a disconnected one stay bound, and no node is both.
+    """
+    for node in known.nodes.values():
+        if node.lost_at is not None and node.disconnected_at is not None:
+            yield f"node {node.id!r} is lost and disconnected"
     active = {job.id: job.active_run for job in known.jobs}
     wanted = {job_id: run.node_id for job_id, run in active.items() if run is not None}
     for job_id in sorted({*wanted, *known.bound}):
@@ -159,8 +173,8 @@ def inv_j10_bound(known: Facts) -> Iterator[str]:
                 f"{known.bound.get(job_id)}"
             )
     for job_id, node_id in wanted.items():
-        node = known.nodes.get(node_id)
-        if node is None or node.lost_at is not None:
+        there = known.nodes.get(node_id)
+        if there is None or there.lost_at is not None:
             yield f"job {job_id!r} runs on {node_id!r}, which is not there"
 
 
@@ -201,7 +215,7 @@ def _early_breaches(job: Job) -> Iterator[str]:
     """The reschedules in the history of *job* that did not wait; a gang waits for one member."""
     if job.tracker is None or job.gang is not None:
         return
-    ends = {run.id: run.ended_at for run in job.runs}
+    ends = dict(_ends(job))
     for event in job.tracker.events:
         ended_at = ends.get(event.previous_run)
         if event.forced or ended_at is None:
@@ -211,6 +225,15 @@ def _early_breaches(job: Job) -> Iterator[str]:
                 f"job {job.id!r}: rescheduled at {event.time}, {event.time - ended_at} after its "
                 f"run {event.previous_run!r} ended; the delay was {event.delay}"
             )
+
+
+def _ends(job: Job) -> Iterator[tuple[RunId, Instant | None]]:
+    """When the runs of *job* ended, but those that were out of reach, replaced and taken back."""
+    newest: Instant | None = None
+    for run in job.runs:
+        if newest is None or run.leased_at >= newest:
+            newest = run.leased_at
+            yield run.id, run.ended_at
 
 
 def _differences(

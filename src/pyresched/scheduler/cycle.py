@@ -16,12 +16,14 @@ from pyresched.errors import DuplicateId, InputError
 from pyresched.jobdb import Reader, Snapshot
 from pyresched.model import (
     Changes,
+    Duration,
     Event,
     EventKind,
     Instant,
     Job,
     JobType,
     Node,
+    NodeId,
     PoolName,
     Queue,
     QueueName,
@@ -58,7 +60,8 @@ class StepResult(Struct, frozen=True, kw_only=True):
 
     `results` has the round of each pool that had one; without news since a round that changed
     nothing, there is none. `next_wake` is when the next jobs are due (the
-    last of those within `reschedule_window` of the first), the next lease ends, a limit
+    last of those within `reschedule_window` of the first), the next lease ends, a run has been
+    out of reach for too long, a node may let the next runs go or must let them all go, a limit
     that held jobs back may let one go or, while jobs are queued, the next short run has paid
     its time.
     """
@@ -85,7 +88,8 @@ class Scheduler:
         self._sync = Sync(config, journal)
         self._check = SubmitCheck(self._sync.nodes, config, self._sync.queues)
         self._system = fleet.SystemJobs(config)
-        self._tended: int | None = None  # the serial at which system jobs were as they should be
+        # The serial, and which nodes they leave, with which system jobs were as they should be.
+        self._tended: tuple[int, frozenset[NodeId]] | None = None
         self._states: dict[PoolName, RoundState] = {}
         # The serial and the penalties with which a step found nothing to do.
         self._settled: tuple[int, tuple[ShortRun, ...]] | None = None
@@ -235,7 +239,8 @@ class Scheduler:
         """
         nodes, now = several(nodes, Node, "nodes"), instant(now)
         self._sync.catch_up()
-        changes = fleet.join(nodes, self._sync.node_rows, now=now)
+        snapshot, lease = self._sync.snapshot, self._config.lease_duration
+        changes = fleet.join(nodes, self._sync.node_rows, now=now, jobs=snapshot, lease=lease)
         for node in changes.nodes:
             self._config.pool(node.pool)
         # Memory cannot refuse what is committed, so what it cannot hold is refused before.
@@ -243,22 +248,46 @@ class Scheduler:
         return self._commit(changes)
 
     def lose_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
-        """Nodes are out of reach, and so are their runs, which are replaced by the next step.
+        """Nodes are gone, and so are their runs, which are replaced by the next step.
 
         Leases do not hold that up: where a run may go on out of reach until its lease ends,
-        call this when that is over. Raises UnknownNode.
+        call this when that is over, or `disconnect_nodes`. Runs that their group does not want
+        replaced (`replace = false`) are waited for: their node is disconnected. Raises
+        UnknownNode.
+        """
+        node_ids, now = several(node_ids, str, "node_ids"), instant(now)
+        sync = self._sync
+        sync.catch_up()
+        jobs, unsettled = sync.snapshot, sync.unsettled
+        return self._commit(
+            fleet.lose(node_ids, sync.node_rows, jobs=jobs, now=now, unsettled=unsettled)
+        )
+
+    def disconnect_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
+        """Nodes are out of reach, and may come back with their runs.
+
+        What becomes of a run is up to the `disconnect` rule of its group: lost at once without
+        one; replaced by its policy meanwhile, and lost after `lost_after`; or waited for. A node
+        without such a run is lost. Raises UnknownNode.
         """
         node_ids, now = several(node_ids, str, "node_ids"), instant(now)
         self._sync.catch_up()
-        return self._commit(
-            fleet.lose(node_ids, self._sync.node_rows, jobs=self._sync.snapshot, now=now)
-        )
+        jobs, nodes = self._sync.snapshot, self._sync.node_rows
+        verdict = outcomes.judge(jobs, self._config)
+        return self._commit(fleet.disconnect(node_ids, nodes, jobs=jobs, now=now, verdict=verdict))
 
     def nodes_back(self, node_ids: Iterable[str], now: Instant) -> Changes:
-        """Lost nodes are in reach again. Raises UnknownNode."""
+        """Nodes are in reach again: lost ones empty, disconnected ones with what still runs there.
+
+        Of a run that is unknown a report decides, whether it or its replacement goes on. Raises
+        UnknownNode.
+        """
         node_ids, now = several(node_ids, str, "node_ids"), instant(now)
         self._sync.catch_up()
-        return self._commit(fleet.back(node_ids, self._sync.node_rows, now=now))
+        jobs, lease = self._sync.snapshot, self._config.lease_duration
+        return self._commit(
+            fleet.back(node_ids, self._sync.node_rows, now=now, jobs=jobs, lease=lease)
+        )
 
     def cordon_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
         """Nodes take nothing new. Raises UnknownNode."""
@@ -271,6 +300,39 @@ class Scheduler:
         node_ids, now = several(node_ids, str, "node_ids"), instant(now)
         self._sync.catch_up()
         return self._commit(fleet.uncordon(node_ids, self._sync.node_rows, now=now))
+
+    def drain_nodes(
+        self,
+        node_ids: Iterable[str],
+        now: Instant,
+        *,
+        deadline: Duration | None = None,
+        ignore_system: bool = False,
+    ) -> Changes:
+        """Nodes take nothing new, and what runs there goes, step by step, without budget.
+
+        Services go first, of a group as many at once as its `migrate` rule allows; batch jobs
+        may end until *deadline* ns have passed (None: whenever), when all that is left goes;
+        then system jobs, unless *ignore_system*. Raises UnknownNode, InputError for a deadline
+        that is no time.
+        """
+        node_ids, now = several(node_ids, str, "node_ids"), instant(now)
+        self._sync.catch_up()
+        return self._commit(
+            fleet.drain(
+                node_ids,
+                self._sync.node_rows,
+                now=now,
+                deadline=deadline,
+                ignore_system=ignore_system,
+            )
+        )
+
+    def undrain_nodes(self, node_ids: Iterable[str], now: Instant) -> Changes:
+        """Nodes that drain take runs again; others stay as they are. Raises UnknownNode."""
+        node_ids, now = several(node_ids, str, "node_ids"), instant(now)
+        self._sync.catch_up()
+        return self._commit(fleet.undrain(node_ids, self._sync.node_rows, now=now))
 
     def put_queues(self, queues: Iterable[Queue], now: Instant) -> Changes:
         """Make queues, or give them other settings.
@@ -324,11 +386,15 @@ class Scheduler:
         self._sync.catch_up()
         # 2. Leases that nobody renewed: their runs are out of reach.
         if self._config.lease_duration is not None:
-            self._commit(leasing.expire(self._sync.snapshot, now))
-        # 3. Jobs whose delay is over go back to their places.
+            self._commit(leasing.expire(self._sync.snapshot, now, away=self._away()))
+        # 3. Runs out of reach for too long are lost; runs on draining nodes go.
+        jobs, unsettled = self._sync.snapshot, self._sync.unsettled
+        self._commit(fleet.expire(self._sync.timed_nodes, jobs=jobs, now=now, unsettled=unsettled))
+        self._commit(fleet.migrate(self._sync.timed_nodes, jobs=self._sync.snapshot, now=now))
+        # 4. Jobs whose delay is over go back to their places.
         due = self._commit(outcomes.due(self._sync.snapshot, now, self._config))
         self._due_again.update(job.id for job in due.jobs)
-        # 4. Jobs that could not be checked against the nodes before.
+        # 5. Jobs that could not be checked against the nodes before.
         if reached := self._check.pools:
             self._commit(
                 submit.validate(
@@ -339,13 +405,9 @@ class Scheduler:
                     now=now,
                 )
             )
-        # 5. System jobs follow the nodes: what is called off, then what takes its place.
-        while self._tended != self._sync.serial:
-            snapshot, nodes = self._sync.snapshot, self._sync.node_rows
-            changes, expect = self._system(snapshot, nodes, now)
-            if not self._commit(changes, expect=expect):
-                self._tended = self._sync.serial
-        # 6. A round for each pool, and leases for what it placed; nothing when nothing is new.
+        # 6. System jobs follow the nodes: what is called off, then what takes its place.
+        self._tend(now)
+        # 7. A round for each pool, and leases for what it placed; nothing when nothing is new.
         results: dict[PoolName, RoundResult] = {}
         penalties = self._sync.penalties(now)
         let_go = self._again_at is not None and self._again_at <= now
@@ -354,6 +416,23 @@ class Scheduler:
             if not any(results.values()):
                 self._settled = (self._sync.serial, penalties)
         return StepResult(results=results, next_wake=self._next_wake(now))
+
+    def _tend(self, now: Instant) -> None:
+        """Let system jobs follow the nodes until there is nothing left to change."""
+        while True:
+            snapshot, nodes = self._sync.snapshot, self._sync.node_rows
+            leaving = fleet.cleared(self._sync.timed_nodes, jobs=snapshot, now=now)
+            seen = (self._sync.serial, leaving)
+            if self._tended == seen:
+                return
+            changes, expect = self._system(snapshot, nodes, now, leaving=leaving)
+            if not self._commit(changes, expect=expect):
+                self._tended = seen
+
+    def _away(self) -> frozenset[NodeId]:
+        """The nodes that are out of reach with runs that may go on."""
+        nodes = self._sync.timed_nodes
+        return frozenset(id for id, node in nodes.items() if node.disconnected_at is not None)
 
     def _rounds(
         self,
@@ -416,13 +495,15 @@ class Scheduler:
         return Arguments(reader, sync.nodes, sync.queues, pool, self._config, state, now)
 
     def _next_wake(self, now: Instant) -> Instant | None:
-        """When the next jobs are due, the next lease or penalty ends, or a limit lets go."""
-        snapshot = self._sync.snapshot
+        """When time brings the next thing to do, as `StepResult` has it."""
+        snapshot, nodes = self._sync.snapshot, self._sync.timed_nodes
         waiting = (each.eligible_at for each in snapshot.backing_off())
         due = (at for at in waiting if at is not None)
         times = [last_of_first(due, self._config.reschedule_window), self._again_at]
         if self._config.lease_duration is not None:
-            times.append(leasing.next_end(snapshot))
+            times.append(leasing.next_end(snapshot, away=self._away()))
+        times.append(fleet.next_expiry(nodes, snapshot, self._sync.unsettled))
+        times.append(fleet.next_drain(nodes, jobs=snapshot, now=now))
         if snapshot.queues():  # whom the end of a penalty might help
             times += [each.deadline for each in self._sync.penalties(now)[:1]]
         return min((each for each in times if each is not None), default=None)

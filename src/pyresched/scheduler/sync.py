@@ -15,11 +15,13 @@ from pyresched.jobdb import JobDb, Snapshot
 from pyresched.model import (
     Changes,
     Instant,
+    Intake,
     Job,
     JobId,
     JobState,
     Node,
     NodeId,
+    Outcome,
     PoolName,
     Queue,
     QueueName,
@@ -31,6 +33,7 @@ from pyresched.scheduling.penalties import ShortRun, charged, cutoffs, live
 
 __all__ = ["Sync"]
 
+_UNKNOWN: Final = Outcome.UNKNOWN
 _FIRST_ENDED: Final = JobState.SUCCEEDED  # states are numbered so that the ended ones come last
 
 
@@ -42,6 +45,7 @@ class Sync:
         self._db = JobDb(config)
         self._nodes = NodeDb(config)
         self._node_rows: dict[NodeId, Node] = {}
+        self._timed_nodes: dict[NodeId, Node] = {}
         self._queue_rows: dict[QueueName, Queue] = {}
         # An operator's queue is there before anybody writes its row.
         configured = {queue.name: queue for queue in config.queues}
@@ -49,6 +53,7 @@ class Sync:
         self._snapshot = self._db.snapshot()
         self._cutoffs = cutoffs(config)
         self._short: dict[JobId, ShortRun] = {}
+        self._unsettled: set[JobId] = set()
         rows, self._serial = journal.load()
         self._ingest(rows)
 
@@ -78,6 +83,11 @@ class Sync:
         return self._node_rows
 
     @property
+    def timed_nodes(self) -> Mapping[NodeId, Node]:
+        """Those that are disconnected or drain: time alone may end what runs there."""
+        return self._timed_nodes
+
+    @property
     def queues(self) -> Mapping[QueueName, Queue]:
         """The queues of the journal, then those that only the configuration names."""
         return self._queues
@@ -102,6 +112,11 @@ class Sync:
             self._short = {each.job_id: each for each in still}
         return tuple(self._short.values())
 
+    @property
+    def unsettled(self) -> AbstractSet[JobId]:
+        """The jobs that have not ended and have an unknown run."""
+        return self._unsettled
+
     def catch_up(self) -> None:
         """Bring in what was committed since `serial`, by whomever."""
         rows, serial = self._journal.changes_since(self._serial)
@@ -115,9 +130,16 @@ class Sync:
             self._queue_rows[queue.name] = queue
         if rows.nodes:
             self._node_rows.update((node.id, node) for node in rows.nodes)
+            for node in rows.nodes:
+                if node.disconnected_at is not None or node.intake is Intake.DRAINING:
+                    self._timed_nodes[node.id] = node
+                else:
+                    self._timed_nodes.pop(node.id, None)
             self._nodes.upsert_many(rows.nodes)
         if not rows.jobs:
             return
+        if rows.nodes or self._unsettled:  # a run is given up together with its node
+            self._look_for_unknown(rows.jobs)
         if self._cutoffs:
             ended = (job for job in rows.jobs if job.state >= _FIRST_ENDED)
             short = (charged(job, self._cutoffs) for job in ended)
@@ -134,6 +156,13 @@ class Sync:
             txn.upsert_many(held)
         before, self._snapshot = self._snapshot, self._db.snapshot()
         self._nodes.advance(_Moved(self._snapshot.diff(before).pairs()))
+
+    def _look_for_unknown(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            if job.state < _FIRST_ENDED and any(run.outcome is _UNKNOWN for run in job.runs):
+                self._unsettled.add(job.id)
+            else:
+                self._unsettled.discard(job.id)
 
 
 class _Moved:

@@ -28,6 +28,7 @@ _STATES: Final[Mapping[ReasonCode, str]] = {
     ReasonCode.NODE_CORDONED: "cordoned",
     ReasonCode.NODE_DRAINING: "draining",
     ReasonCode.NODE_LOST: "lost",
+    ReasonCode.NODE_DISCONNECTED: "out of reach",
 }
 
 

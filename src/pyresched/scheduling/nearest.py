@@ -217,6 +217,8 @@ def _faults(asked: Requirements, node: Node) -> Iterator[UnschedulableReason]:
         yield UnschedulableReason(_CLOSED[node.intake])
     elif node.lost_at is not None:
         yield UnschedulableReason(ReasonCode.NODE_LOST)
+    elif node.disconnected_at is not None:
+        yield UnschedulableReason(ReasonCode.NODE_DISCONNECTED)
     for taint in node.taints:
         if taint.effect is not TaintEffect.PREFER_NO_SCHEDULE and not any(
             each.tolerates(taint) for each in asked.tolerations

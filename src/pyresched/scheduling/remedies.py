@@ -387,7 +387,8 @@ def _floating(change: Change, inputs: RoundInputs, _: Job) -> RoundInputs:
 
 def _open_node(change: Change, inputs: RoundInputs, _: Job) -> RoundInputs:
     node = _node(change.node_id, inputs)
-    return inputs.with_nodes(structs.replace(node, intake=Intake.OPEN, lost_at=None))
+    open_one = structs.replace(node, intake=Intake.OPEN, lost_at=None, disconnected_at=None)
+    return inputs.with_nodes(open_one)
 
 
 def _add_label(change: Change, inputs: RoundInputs, _: Job) -> RoundInputs:
