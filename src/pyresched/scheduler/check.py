@@ -14,7 +14,6 @@ from pyresched.config import SchedulingConfig
 from pyresched.model import (
     Changes,
     GangId,
-    Instant,
     Job,
     JobId,
     JobState,
@@ -23,8 +22,8 @@ from pyresched.model import (
     Outcome,
     Queue,
     QueueName,
-    RunId,
 )
+from pyresched.model.reach import tolerated
 from pyresched.model.system import is_pinned, is_template, pinned_id
 from pyresched.scheduler.journal import Journal
 from pyresched.scheduler.sync import Sync
@@ -215,25 +214,18 @@ def _early_breaches(job: Job) -> Iterator[str]:
     """The reschedules in the history of *job* that did not wait; a gang waits for one member."""
     if job.tracker is None or job.gang is not None:
         return
-    ends = dict(_ends(job))
+    ends = {run.id: run.ended_at for run in job.runs}
     for event in job.tracker.events:
         ended_at = ends.get(event.previous_run)
         if event.forced or ended_at is None:
             continue
+        if ended_at > event.time or (ended_at == event.time and tolerated(job)):
+            continue  # it was out of reach, was replaced, and went on after all
         if event.time < ended_at + event.delay:
             yield (
                 f"job {job.id!r}: rescheduled at {event.time}, {event.time - ended_at} after its "
                 f"run {event.previous_run!r} ended; the delay was {event.delay}"
             )
-
-
-def _ends(job: Job) -> Iterator[tuple[RunId, Instant | None]]:
-    """When the runs of *job* ended, but those that were out of reach, replaced and taken back."""
-    newest: Instant | None = None
-    for run in job.runs:
-        if newest is None or run.leased_at >= newest:
-            newest = run.leased_at
-            yield run.id, run.ended_at
 
 
 def _differences(
