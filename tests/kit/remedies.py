@@ -162,7 +162,8 @@ def _change_node(world: World, node_id: str, **fields: Any) -> None:
 
 
 def _open_node(world: World, change: Change, _: Job) -> None:
-    _change_node(world, change.node_id, intake=Intake.OPEN, lost_at=None)
+    opened = {"intake": Intake.OPEN, "lost_at": None, "disconnected_at": None}
+    _change_node(world, change.node_id, **opened)
 
 
 def _add_label(world: World, change: Change, _: Job) -> None:

@@ -142,8 +142,8 @@ def inv_j9_fields(known: Facts) -> Iterator[str]:
         if len(waits) > 1 and not unblamed:
             yield f"{title}: half of what it waits for is set"
         for run in job.runs:
-            if run.outcome is Outcome.UNKNOWN and (job.state.terminal or run.active):
-                yield f"{title}: its run {run.id!r} is unknown, ended at {run.ended_at}"
+            if run.outcome is Outcome.UNKNOWN and job.state.terminal:
+                yield f"{title}: its run {run.id!r} is unknown for ever"
         if job.state is JobState.BACKING_OFF and job.eligible_at is None:
             yield f"{title}: waits for nothing"
         if job.eligible_at is not None and job.state not in {

@@ -34,6 +34,16 @@ def test_a_member_that_is_done_needs_no_renewal() -> None:
     assert next_end(reader) == 90
 
 
+def test_a_lease_on_a_node_that_is_known_to_be_away_does_not_end() -> None:
+    """How long its run is waited for is said by its group."""
+    there = leased(job("there"), lease_expires_at=20, node_id="n1")
+    here = leased(job("here"), lease_expires_at=30, node_id="n2")
+    reader = DictReader([there, here])
+    assert not expire(reader, 20, away={"n1"})
+    assert next_end(reader, away={"n1"}) == 30
+    assert [row.id for row in expire(reader, 30, away={"n1"}).jobs] == ["here"]
+
+
 def test_leases_without_end_never_end() -> None:
     """Nothing to wake up for."""
     assert next_end(DictReader([leased(job("a")), job("b")])) is None

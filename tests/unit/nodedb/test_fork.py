@@ -165,7 +165,13 @@ def test_taints_and_selectors_are_asked():
 
 
 @pytest.mark.parametrize(
-    "closed", [{"lost_at": 1}, {"intake": Intake.CORDONED}, {"intake": Intake.DRAINING}]
+    "closed",
+    [
+        {"lost_at": 1},
+        {"disconnected_at": 1},
+        {"intake": Intake.CORDONED},
+        {"intake": Intake.DRAINING},
+    ],
 )
 def test_closed_nodes_take_nothing_and_keep_what_they_have(closed):
     """Not even with `only`."""

@@ -6,7 +6,7 @@ from kit.jobs import backing_off, ended, job, leased, requeued, requirements, ru
 from kit.nodes import Pairs, node, node_config, nodes
 from pyresched.config import SchedulingConfig
 from pyresched.errors import ConfigError, DuplicateId, InputError, UnknownNode
-from pyresched.model import Intake, JobState, ResourceVector, Taint
+from pyresched.model import Intake, JobState, Outcome, ResourceVector, Taint
 from pyresched.nodedb import EVICTED, NodeDb
 
 CONFIG = node_config(0, 5, preemptible=[0])
@@ -204,6 +204,21 @@ def test_lost_nodes_take_nothing_and_keep_what_the_job_db_says(db):
     db.advance(Pairs((old, requeued(old))))
     assert db.fork("default").bound("a") == ()
     assert db.fork("default").allocatable("a", EVICTED) == ResourceVector((8, 8))
+
+
+def test_a_disconnected_node_takes_nothing_new_and_is_bound_again_by_whom_it_kept(db):
+    """A run that is unknown is unbound, and bound once more when it is taken back."""
+    kept, given_up = running("kept", "a"), running("given-up", "a")
+    db.advance(Pairs.added([kept, given_up]))
+    db.upsert_many([node("a", 8, 8, disconnected_at=3)])
+    unknown = requeued(given_up, Outcome.UNKNOWN)
+    db.advance(Pairs((given_up, unknown)))
+    fork = db.fork("default")
+    assert (fork.bound("a"), order(fork)) == (("kept",), ["b"])
+    db.upsert_many([node("a", 8, 8)])
+    db.advance(Pairs((unknown, given_up.replace(version=unknown.version + 1))))
+    assert db.fork("default").bound("a") == ("given-up", "kept")
+    assert db.check() == []
 
 
 def order(fork, *amounts):

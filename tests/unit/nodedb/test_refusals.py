@@ -31,6 +31,7 @@ RACK = Constraint("rack", Operator.DISTINCT_PROPERTY, ("2",))
         ({}, {"intake": Intake.CORDONED}, "node_cordoned", "cordoned"),
         ({}, {"intake": Intake.DRAINING}, "node_draining", "draining"),
         ({}, {"lost_at": 3}, "node_lost", "lost"),
+        ({}, {"disconnected_at": 3}, "node_disconnected", "out of reach"),
         # Of two reasons the first in the order of the module counts.
         ({}, {"lost_at": 3, "intake": Intake.CORDONED}, "node_cordoned", "cordoned"),
         (

@@ -24,6 +24,7 @@ from pyresched.model.system import as_template, pinned
 from pyresched.scheduler.check import CHECKERS, Facts, breaches
 
 NODE = Node(id="node-1", total=ResourceVector([9000, 9216]))
+NODES = {NODE.id: NODE}
 QUEUE = Queue(name="queue-a")
 POLICY = ReschedulePolicy(attempts=1, interval=100, delay=8)
 
@@ -127,6 +128,10 @@ DAMAGE: dict[tuple[str, str], Callable[[], Facts]] = {
     ("INV-J9", "runs and waits"): lambda: with_job(
         "leased", failed_at=1, eligible_at=2, retry_delay=1
     ),
+    ("INV-J9", "queued and half of a wait"): lambda: with_job("queued", eligible_at=3),
+    ("INV-J9", "unknown for ever"): lambda: with_job(
+        "over", runs=(jobs()["over"].runs[0].replace(outcome=Outcome.UNKNOWN),)
+    ),
     ("INV-J9", "ran unchecked"): lambda: with_job("leased", validated=False),
     ("INV-J10", "a run that no node has"): lambda: facts_of(jobs(), bound={}),
     ("INV-J10", "bound without a run"): lambda: facts_of(
@@ -134,6 +139,12 @@ DAMAGE: dict[tuple[str, str], Callable[[], Facts]] = {
     ),
     ("INV-J10", "on a lost node"): lambda: facts_of(
         jobs(), nodes={NODE.id: structs.replace(NODE, lost_at=1)}
+    ),
+    ("INV-J10", "on a node that is lost and disconnected"): lambda: facts_of(
+        jobs(), nodes={"n": structs.replace(NODE, id="n", lost_at=1, disconnected_at=1), **NODES}
+    ),
+    ("INV-J10", "not bound on a disconnected node"): lambda: facts_of(
+        jobs(), nodes={NODE.id: structs.replace(NODE, disconnected_at=1)}, bound={}
     ),
     ("INV-J12", "the template is gone"): lambda: without("watch"),
     ("INV-J12", "the template has ended"): lambda: with_job(
@@ -157,6 +168,20 @@ def test_sound_facts_breach_nothing() -> None:
 def test_each_checker_sees_its_damage(number: str, damage: str) -> None:
     """Negative control: facts broken in one way are reported under that number."""
     assert list(CHECKERS[number](DAMAGE[number, damage]()))
+
+
+def test_who_waits_for_a_lost_node_and_who_went_on_after_all_breach_nothing() -> None:
+    """The first has no failure to be counted; the run of the second outlived its replacement."""
+    held = jobs()
+    held["waits"] = held["waits"].replace(failed_at=None, retry_delay=None)
+    event = RescheduleEvent(time=30, previous_run="again/run-1", previous_node="node-1", delay=8)
+    first = held["again"].runs[0].replace(ended_at=40)
+    history = RescheduleTracker(events=(event,))
+    held["again"] = held["again"].replace(runs=(first,), tracker=history)
+    nodes = {NODE.id: structs.replace(NODE, disconnected_at=1)}
+    known = facts_of(held, nodes=nodes)
+    journal = structs.replace(known.journal, nodes=tuple(nodes.values()))
+    assert list(breaches(structs.replace(known, journal=journal))) == []
 
 
 def test_every_checker_has_its_negative_control() -> None:

@@ -188,6 +188,7 @@ def test_nothing_is_proposed_where_two_words_are_in_the_way():
         ({"intake": Intake.CORDONED}, "cordoned"),
         ({"intake": Intake.DRAINING}, "draining"),
         ({"lost_at": 0}, "lost"),
+        ({"disconnected_at": 0}, "out of reach"),
     ],
 )
 def test_a_node_that_is_closed_might_open(fields, state):

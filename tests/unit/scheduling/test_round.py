@@ -27,6 +27,8 @@ from pyresched.model import (
     Queue,
     ReasonCode,
     Requirements,
+    RescheduleEvent,
+    RescheduleTracker,
     ResourceVector,
     Termination,
     UnschedulableReason,
@@ -141,6 +143,41 @@ def test_a_node_to_avoid_that_is_free_comes_before_preempting_anyone():
     world.with_jobs(requeued(leased(job("back"), node_id="n1"), Outcome.FAILED))
     world.running(job("victim", 4000, 8192, queue="queue-b", priority_class="spot"), "n2")
     assert placed(world) == {"back": "n1"}
+    assert decided(world).preempted == ()
+
+
+def test_a_run_that_is_out_of_reach_makes_its_node_used_not_failed_on():
+    """Its replacement goes to a node that nobody used, then to that one, then where it failed."""
+    world = World().with_nodes(node("n1"), node("n2"), node("n3")).with_queues("queue-a")
+    failed = requeued(leased(job("back"), run_id="r1", node_id="n1"), Outcome.FAILED)
+    event = RescheduleEvent(time=3, previous_run="r1", previous_node="n1", delay=1)
+    again = failed.replace(tracker=RescheduleTracker(events=(event,)))
+    world.with_jobs(requeued(leased(again, run_id="r2", node_id="n2"), Outcome.UNKNOWN))
+    assert placed(world) == {"back": "n3"}
+    world.running(job("old-3", 4000, 8192), "n3")
+    assert placed(world) == {"back": "n2"}
+    world.running(job("old-2", 4000, 8192), "n2")
+    assert placed(world) == {"back": "n1"}
+
+
+def test_a_job_that_is_forced_avoids_as_any_other():
+    """The hand lifts its limit, not what is known of nodes."""
+    world = World().with_nodes(node("n1"), node("n2")).with_queues("queue-a")
+    failed = requeued(leased(job("back"), node_id="n1"), Outcome.FAILED)
+    forced = failed.replace(reason="forced", failed_at=2, eligible_at=2, retry_delay=0)
+    world.with_jobs(forced)
+    assert placed(world) == {"back": "n2"}
+
+
+def test_a_gang_takes_free_nodes_that_it_used_before_preempting_anyone():
+    """Though it failed on one of them; the node of the victim was never used."""
+    members = gang("g", 4000, 1024, size=2)
+    members[0] = requeued(leased(members[0], node_id="n1"), Outcome.FAILED)
+    members[1] = requeued(leased(members[1], node_id="n2"), Outcome.RETURNED)
+    world = World().with_nodes(node("n1"), node("n2"), node("n3"))
+    world.with_queues("queue-a", "queue-b").with_jobs(members)
+    world.running(job("victim", 4000, 8192, queue="queue-b", priority_class="spot"), "n3")
+    assert set(placed(world).values()) == {"n1", "n2"}
     assert decided(world).preempted == ()
 
 
