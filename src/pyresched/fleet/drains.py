@@ -60,14 +60,14 @@ def migrate(known: Mapping[NodeId, Node], *, jobs: JobReader, now: Instant) -> C
     return draft.changes()
 
 
-def cleared(known: Mapping[NodeId, Node], *, jobs: JobReader, now: Instant) -> frozenset[NodeId]:
-    """The draining nodes whose system jobs leave at *now*: the others have, or have to.
+def cleared(known: Mapping[NodeId, Node], *, jobs: JobReader) -> frozenset[NodeId]:
+    """The draining nodes whose system jobs leave: all others have left, at the deadline at last.
 
     None of those whose drain goes round system jobs.
     """
     draining = {id: node for id, node in _draining(known).items() if node.drain_system}
     left = {job.node_id for job in _on(jobs, draining) if job.job_type not in SYSTEM_TYPES}
-    return frozenset(id for id, node in draining.items() if id not in left or _is_over(node, now))
+    return frozenset(id for id in draining if id not in left)
 
 
 def next_drain(known: Mapping[NodeId, Node], *, jobs: JobReader, now: Instant) -> Instant | None:

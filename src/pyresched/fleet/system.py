@@ -78,7 +78,7 @@ class SystemJobs:
         """
         draft = Draft(snapshot)
         if leaving is None:
-            leaving = cleared(nodes, jobs=snapshot, now=now)
+            leaving = cleared(nodes, jobs=snapshot)
         templates = [job for job in snapshot.unvalidated() if is_template(job)]
         self._known = {each.id: self._known.get(each.id, {}) for each in templates}
         guards: dict[RowKey, int] = {}

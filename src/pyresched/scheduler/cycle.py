@@ -88,8 +88,7 @@ class Scheduler:
         self._sync = Sync(config, journal)
         self._check = SubmitCheck(self._sync.nodes, config, self._sync.queues)
         self._system = fleet.SystemJobs(config)
-        # The serial, and which nodes they leave, with which system jobs were as they should be.
-        self._tended: tuple[int, frozenset[NodeId]] | None = None
+        self._tended: int | None = None  # the serial at which system jobs were as they should be
         self._states: dict[PoolName, RoundState] = {}
         # The serial and the penalties with which a step found nothing to do.
         self._settled: tuple[int, tuple[ShortRun, ...]] | None = None
@@ -419,15 +418,12 @@ class Scheduler:
 
     def _tend(self, now: Instant) -> None:
         """Let system jobs follow the nodes until there is nothing left to change."""
-        while True:
+        while self._tended != self._sync.serial:
             snapshot, nodes = self._sync.snapshot, self._sync.node_rows
-            leaving = fleet.cleared(self._sync.timed_nodes, jobs=snapshot, now=now)
-            seen = (self._sync.serial, leaving)
-            if self._tended == seen:
-                return
+            leaving = fleet.cleared(self._sync.timed_nodes, jobs=snapshot)
             changes, expect = self._system(snapshot, nodes, now, leaving=leaving)
             if not self._commit(changes, expect=expect):
-                self._tended = seen
+                self._tended = self._sync.serial
 
     def _away(self) -> frozenset[NodeId]:
         """The nodes that are out of reach with runs that may go on."""

@@ -209,9 +209,10 @@ def test_a_gang_leaves_as_one() -> None:
     assert reasons == {"drained"}
 
 
-def test_a_gang_goes_whole_by_the_pace_of_its_group() -> None:
-    """If one may go all of its members do, and then nobody else of the group."""
-    rules = GroupRules(group="web/front", count=4, migrate=PACE)
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_gang_goes_whole_by_the_pace_of_its_group(most) -> None:
+    """If one may go all of its members do, and each of them counts."""
+    rules = GroupRules(group="web/front", count=4, migrate=MigrateRule(max_parallel=most))
     made = running(
         *gang("g", 1000, 64, job_type="service", rules=rules),
         *gang("h", 1000, 64, job_type="service", rules=rules),
@@ -261,6 +262,9 @@ def test_a_drain_that_goes_round_system_jobs_leaves_them() -> None:
     made.step(15)
     assert on(made, "n1") == ["log@n1"]
     assert made.step(20).next_wake is None
+    made = with_system(deadline=10, ignore_system=True)
+    report(made, "a", kind="succeeded", now=6)
+    assert made.step(6).next_wake is None
 
 
 # The command
@@ -302,7 +306,7 @@ def test_to_end_a_drain_opens_no_cordoned_node() -> None:
 def test_a_deadline_that_is_no_time_is_refused(deadline) -> None:
     """By name; and so is an unknown node."""
     made = scheduler(node("n1"))
-    with pytest.raises(InputError, match="^deadline .*: write nanoseconds, 0 or more; or None"):
+    with pytest.raises(InputError, match=r"^deadline .*: write nanoseconds, 0 or more; or None"):
         made.drain_nodes(["n1"], 5, deadline=deadline)
     for by in (made.drain_nodes, made.undrain_nodes):
         with pytest.raises(UnknownNode):
@@ -314,4 +318,5 @@ def test_a_deadline_beyond_all_time_is_none() -> None:
     """Saturated, and nothing to wake up for."""
     made = running(job("a"))
     made.drain_nodes(["n1"], 5, deadline=2**63 - 1)
+    assert made.nodes.get("n1").drain_deadline == 2**63 - 1
     assert made.step(5).next_wake is None

@@ -150,6 +150,27 @@ def test_who_waits_for_its_policy_when_the_run_is_lost_is_back_at_once(delay) ->
     assert ends(made) == [("lost", "node_lost"), (None, "")]
     assert not (row(made).tracker and row(made).tracker.events)
     assert "rescheduled" not in said(made)
+    assert said(made).count("requeued") == 1
+
+
+def test_who_waits_for_another_reason_when_the_run_is_lost_waits_on() -> None:
+    """Its replacement has failed since: that is what the delay is for."""
+    twice = ReschedulePolicy(attempts=2, interval=3600 * SECOND, delay=50 * SECOND)
+    made = started(job("a", policy=twice, rules=rules()))
+    made.disconnect_nodes(["n1"], 2)
+    made.step(51 * SECOND)
+    report(made, "a", kind="failed", now=55 * SECOND)
+    made.step(61 * SECOND)
+    assert ends(made) == [("lost", "node_lost"), ("failed", "")]
+    assert (row(made).state, row(made).eligible_at) == (JobState.BACKING_OFF, 105 * SECOND)
+
+
+def test_another_node_that_is_lost_takes_no_unknown_run_along() -> None:
+    """Only its own."""
+    made = started(job("a", policy=POLICY, rules=rules()))
+    made.disconnect_nodes(["n1"], 2)
+    made.lose_nodes(["n2"], 3)
+    assert ends(made) == [("unknown", "node_disconnected")]
 
 
 def test_who_was_replaced_stays_so_when_the_first_run_is_lost() -> None:
@@ -194,10 +215,14 @@ def test_a_lost_node_waits_only_for_runs_without_replacement() -> None:
 
 
 @pytest.mark.parametrize("by", ["disconnect_nodes", "lose_nodes"])
+@pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize(("kill", "grace"), [(SECOND, 5 * SECOND), (9 * SECOND, 9 * SECOND)])
-def test_no_replacement_before_its_node_has_surely_stopped_the_run(by, kill, grace) -> None:
+def test_no_replacement_before_its_node_has_surely_stopped_the_run(
+    by, replace, kill, grace
+) -> None:
     """It waits for that and no delay; no budget is used, and no history is written."""
-    made = started(job("a", policy=POLICY, rules=rules(STOPS, kill_timeout=kill)))
+    rule = DisconnectRule(stop_on_client_after=20 * SECOND, replace=replace)
+    made = started(job("a", policy=POLICY, rules=rules(rule, kill_timeout=kill)))
     getattr(made, by)(["n1"], 2)
     until = 2 + 20 * SECOND + grace
     assert row(made).eligible_at == until
@@ -241,23 +266,36 @@ def two_nodes(*disconnects: DisconnectRule | None, size: int = 2, policy=POLICY)
     return made
 
 
-def test_a_gang_is_replaced_as_one() -> None:
+@pytest.mark.parametrize(("gone", "other"), [("g.0", "g.1"), ("g.1", "g.0")])
+def test_a_gang_is_replaced_as_one(gone, other) -> None:
     """The members elsewhere are stopped, all wait to one instant, and none comes back alone."""
     made = two_nodes(MINUTE, MINUTE)
-    there = row(made, "g.0").node_id
-    first = row(made, "g.0").active_run.id
+    there = row(made, gone).node_id
+    first = row(made, gone).active_run.id
     made.disconnect_nodes([there], 2)
-    assert ends(made, "g.0") == [("unknown", "node_disconnected")]
-    assert ends(made, "g.1") == [("returned", "gang")]
+    assert ends(made, gone) == [("unknown", "node_disconnected")]
+    assert ends(made, other) == [("returned", "gang")]
     waits = {(row(made, id).state, row(made, id).eligible_at) for id in ("g.0", "g.1")}
     assert waits == {(JobState.BACKING_OFF, 2 + 5 * SECOND)}
     made.nodes_back([there], 3)
-    tell(made, first, "running", 3, "g.0")
-    assert ends(made, "g.0") == [("returned", "gang")]
-    assert row(made, "g.0").state is JobState.BACKING_OFF
+    tell(made, first, "running", 3, gone)
+    assert ends(made, gone) == [("returned", "gang")]
+    assert row(made, gone).state is JobState.BACKING_OFF
     made.step(6 * SECOND)
     assert {row(made, id).state for id in ("g.0", "g.1")} == {JobState.LEASED}
-    assert row(made, "g.1").tracker.events[0].previous_node == there
+    assert row(made, other).tracker == row(made, gone).tracker
+
+
+@pytest.mark.parametrize("gone", ["g.0", "g.1"])
+def test_the_history_of_a_gang_names_the_node_that_was_out_of_reach(gone) -> None:
+    """And the run on it."""
+    made = two_nodes(MINUTE, MINUTE)
+    was = row(made, gone).active_run
+    made.disconnect_nodes([was.node_id], 2)
+    made.join_nodes([node("n3")], 2)
+    made.step(6 * SECOND)
+    event = row(made, "g.0").tracker.events[0]
+    assert (event.previous_run, event.previous_node) == (was.id, was.node_id)
 
 
 def test_a_gang_with_a_member_that_nobody_waits_for_is_lost_as_one() -> None:

@@ -9,13 +9,17 @@ from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.errors import InputError
 from pyresched.fleet import SystemJobs
 from pyresched.model import (
+    DisconnectRule,
     Gang,
+    GroupRules,
     Intake,
     JobState,
+    MigrateRule,
     ReschedulePolicy,
     Taint,
     TaintEffect,
     Toleration,
+    UpdateRule,
 )
 from pyresched.model.system import as_template, pinned, pinned_id
 from pyresched.scheduler import Scheduler
@@ -55,6 +59,14 @@ def test_each_node_of_its_pools_gets_one_job_pinned_to_it() -> None:
     assert (made.priority, made.job_set, made.pools) == (7, "s", ("default",))
     assert made.validated
     assert made.job_type == "system"
+
+
+def test_a_pinned_job_has_the_rules_of_its_template_but_those_of_a_group() -> None:
+    """It is not deployed with the others and waits for none of them to migrate."""
+    disconnect = DisconnectRule(lost_after=7)
+    rules = GroupRules(disconnect=disconnect, update=UpdateRule(), migrate=MigrateRule())
+    made = pinned(template(rules=rules), node("n1"), 1)
+    assert made.rules == GroupRules(disconnect=disconnect)
 
 
 @pytest.mark.parametrize(

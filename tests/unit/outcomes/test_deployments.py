@@ -135,3 +135,14 @@ def test_a_run_that_ended_before_it_was_healthy_was_not() -> None:
     assert state_of([ended], RULE, 1, 599 * SECOND) is DeploymentState.RUNNING
     longer = row.replace(state=JobState.QUEUED, runs=(run.replace(ended_at=10 * SECOND),))
     assert state_of([longer], RULE, 1, 599 * SECOND) is DeploymentState.SUCCESSFUL
+
+
+def test_the_clock_of_a_deployment_starts_with_the_first_lease_in_whatever_order_runs_are() -> None:
+    """A run that was out of reach and is taken back is the newest again."""
+    row = member(at=0, started=10**6 * SECOND)
+    later = leased(row, run_id="later", at=100 * SECOND).runs[-1]
+    moved = row.replace(
+        runs=(later.replace(ended_at=later.leased_at, outcome=Outcome.RETURNED), row.runs[0])
+    )
+    assert state_of([moved], RULE, 1, 599 * SECOND) is DeploymentState.RUNNING
+    assert state_of([moved], RULE, 1, 600 * SECOND) is DeploymentState.FAILED

@@ -182,6 +182,14 @@ def test_a_batch_job_whose_run_has_succeeded_is_done(make) -> None:
     assert kinds(changes)[-1] == ("succeeded", "first")
 
 
+def test_a_batch_job_that_is_done_gives_up_every_other_run() -> None:
+    """Also one that is out of reach as well."""
+    row = replaced()
+    row = requeued(row, Outcome.UNKNOWN, at=40)
+    changes = told(row, "succeeded")
+    assert ends(changes) == {"second": ("returned", "reconnected"), "first": ("succeeded", "")}
+
+
 @pytest.mark.parametrize("kind", ["succeeded", "returned"])
 def test_a_service_whose_run_is_over_goes_on_with_the_other(kind) -> None:
     """A service has no end that one of its runs could reach."""
