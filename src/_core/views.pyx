@@ -489,11 +489,11 @@ cdef class Job:
     equals and never changes. `runs` are in order of creation, but one that was out of reach and
     goes on is the newest again. `failed_at`, `eligible_at` and `retry_delay` are set while a
     failed job waits (`backing_off`) and until its next run is placed, `eligible_at` alone while
-    it waits for a lost node to stop its run; `tracker` is its history of reschedules, one for a whole gang. `version` counts
-    the row's versions from 1 (to 4294967295); `replace` makes the next one. `payload` is the
-    user's, opaque and shared by all versions; it must not refer back to the job. `policy` and
-    `rules` are hashable, as jobs with equal ones share one. Instants and delays are int64
-    in ns. Raises TypeError, ValueError and OverflowError by field.
+    it waits for a lost node to stop its run; `tracker` is its history of reschedules, one for a
+    whole gang. `version` counts the row's versions from 1 (to 4294967295); `replace` makes the
+    next one. `payload` is the user's, opaque and shared by all versions; it must not refer back
+    to the job. `policy` and `rules` are hashable, as jobs with equal ones share one. Instants
+    and delays are int64 in ns. Raises TypeError, ValueError and OverflowError by field.
     """
 
     def __cinit__(self):
