@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from kit.shared import shared_path
@@ -15,7 +16,7 @@ from pyresched.model import (
     RunId,
 )
 
-__all__ = ["events_of", "facts", "policy_of", "rows", "tracker_of"]
+__all__ = ["events_of", "facts", "groups_of_facts", "policy_of", "rows", "tracker_of"]
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -26,9 +27,20 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 def facts(group: str) -> list[dict[str, Any]]:
     """The rows of a group of the facts file."""
-    text = shared_path("vectors", "reschedule", "upstream_vectors.json").read_text()
-    found: list[dict[str, Any]] = json.loads(text)[group]
+    found: list[dict[str, Any]] = _facts()[group]
     assert found
+    return found
+
+
+def groups_of_facts() -> list[str]:
+    """The names of the groups, in the order of the file."""
+    return [name for name, rows in _facts().items() if isinstance(rows, list)]
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    text = shared_path("vectors", "reschedule", "upstream_vectors.json").read_text()
+    found: dict[str, Any] = json.loads(text)
     return found
 
 
