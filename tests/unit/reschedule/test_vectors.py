@@ -1,13 +1,35 @@
-"""Every row of the reschedule vectors that this package answers."""
+"""Every row of the reschedule vectors that policies and histories answer, and all rows' lists."""
 
-from kit.reschedule_vectors import events_of, facts, policy_of, rows, tracker_of
-from pyresched.model import LastReschedule, NodeId, RescheduleTracker, RunId, VerdictReason
+from typing import Any
+
+from kit.reschedule_vectors import (
+    CHECKED_BY,
+    NOT_APPLICABLE,
+    NOT_BUILT,
+    RULES,
+    assert_agree,
+    events_of,
+    facts,
+    groups_of_facts,
+    policy_of,
+    rows,
+    tracker_of,
+)
+from kit.reschedule_worlds import World
+from pyresched import reschedule
+from pyresched.model import (
+    LastReschedule,
+    NodeId,
+    RescheduleBlock,
+    ReschedulePolicy,
+    RescheduleTracker,
+    RunId,
+    VerdictReason,
+)
 from pyresched.reschedule import Severity, attempted, extended, next_reschedule, problems
 from pyresched.reschedule.fit import DELAY_FUNCTIONS, nomad_fit
+from pyresched.spec import merge_reschedule
 
-# Rows that carry a rule of docs/reschedule.md, by rule. Nothing else may differ.
-EMPTY_TRACKER = ["D30"]
-SATURATE = ["D59", "V41"]
 MESSAGES = {"attempts_and_unlimited_ambiguous": 2, "attempts_do_not_fit_interval": 2}
 
 
@@ -79,105 +101,151 @@ def test_validation_agrees_with_every_generated_row() -> None:
     assert figures > 2000
 
 
-def test_facts_on_the_next_time_agree_or_carry_a_rule() -> None:
-    """Each row that reaches the policy (steps 5 to 7); the others are about the run's state."""
-    reached, differing = 0, []
-    for row in facts("next_time"):
-        alloc = row["alloc"]
-        policy, tracker = policy_of(row["policy"]), tracker_of(alloc["tracker"])
-        ends = [end for end in alloc["task_finished_at_ns"] if end is not None]
-        failed_at = max(ends, default=alloc["modify_time_ns"])
-        verdict = next_reschedule(policy, tracker, failed_at)
-        agrees = verdict.delay == row["expected"]["delay_ns"]
-        if row["expected"]["next_time_ns"] is not None:
-            reached += 1
-            agrees &= verdict.at == row["expected"]["next_time_ns"]
-            agrees &= verdict.eligible == row["expected"]["eligible"]
-        if not agrees:
-            differing.append(row["id"])
-    assert reached > 30
-    assert [i for i in differing if i not in (*EMPTY_TRACKER, *SATURATE)] == []
-    assert differing == [*EMPTY_TRACKER, *[i for i in SATURATE if i.startswith("D")]]
+def _codes(row: dict[str, Any], severity: Severity, **options: Any) -> list[str]:
+    found = problems(policy_of(row["policy"]), **options)
+    return [problem.code.value for problem in found if problem.severity is severity]
 
 
-def test_facts_on_the_count_agree() -> None:
-    """Used and limit."""
-    for row in facts("reschedule_info"):
-        policy, events = policy_of(row["policy"]), events_of(row["events"] or ())
-        used = 0 if policy is None else attempted(policy, events, failed_at=row["at_ns"])
-        verdict = next_reschedule(policy, RescheduleTracker(events=events), row["at_ns"])
-        assert used == verdict.attempted == row["expected"]["attempted"], row["id"]
-        assert verdict.attempts == row["expected"]["limit"], row["id"]
-
-
-def test_facts_on_the_simple_helper_agree() -> None:
-    """Failed runs that should run: eligible by the count alone."""
-    reached = 0
-    for row in facts("should_reschedule"):
-        alloc = row["alloc"]
-        if alloc["client_status"] != "failed" or alloc["desired_status"] in ("stop", "evict"):
-            continue
-        reached += 1
-        policy, tracker = policy_of(row["policy"]), tracker_of(alloc["tracker"])
-        verdict = next_reschedule(policy, tracker, row["fail_time_ns"])
-        by_count = verdict.eligible or verdict.reason is VerdictReason.DELAY_PAST_INTERVAL
-        assert by_count == row["expected"], row["id"]
-    assert reached >= 5
-
-
-def test_facts_on_the_tracker_agree() -> None:
-    """What the tracker holds after a reschedule."""
-    for row in facts("tracker_update"):
-        alloc, now = row["prev_alloc"], row["now_ns"]
-        policy, tracker = policy_of(row["policy"]), tracker_of(alloc["tracker"])
-        failed_at = max(alloc["task_finished_at_ns"], default=alloc["modify_time_ns"])
-        delay = next_reschedule(policy, tracker, failed_at).delay
-        after = extended(
-            tracker,
-            policy,
-            now=now,
-            previous_run=RunId("prev"),
-            previous_node=NodeId("node"),
-            delay=delay,
-        )
-        assert after.events == events_of(row["expected"]["events"]), row["id"]
-        assert after.last.value == row["expected"]["new_last_reschedule"]
-
-
-def test_facts_on_validation_agree_or_carry_a_rule() -> None:
+def _validate(row: dict[str, Any]) -> bool:
     """Codes in order of evaluation at the older minimum, and the figures of the fit check."""
-    differing = []
-    for row in facts("validate"):
-        errors = [
-            p
-            for p in problems(policy_of(row["policy"]), min_delay="5s")
-            if p.severity is Severity.ERROR
+    agrees = _codes(row, Severity.ERROR, min_delay="5s") == row["errors"]
+    if "possible_attempts" in row:
+        figures = [
+            (problem.possible_attempts, problem.recommended_interval)
+            for problem in problems(policy_of(row["policy"]), min_delay="5s")
+            if problem.code.value == "attempts_do_not_fit_interval"
         ]
-        agrees = [p.code.value for p in errors] == row["errors"]
-        for problem in errors:
-            # A few rows give the code without the figures.
-            if problem.possible_attempts is not None and "possible_attempts" in row:
-                agrees &= problem.possible_attempts == row["possible_attempts"]
-                agrees &= problem.recommended_interval == row["recommended_interval_ns"]
-        if not agrees:
-            differing.append(row["id"])
-    assert differing == [i for i in SATURATE if i.startswith("V")]
+        agrees &= figures == [(row["possible_attempts"], row["recommended_interval_ns"])]
+    return agrees
 
 
-def test_facts_on_validation_by_job_type_agree() -> None:
-    """Whether a job of the type may, or must, have a policy."""
-    for row in facts("validate_group"):
-        found = problems(policy_of(row["policy"]), job_type=row["job_type"])
-        assert [p.code.value for p in found if p.severity is Severity.ERROR] == row["errors"]
+def _lower_minimum(row: dict[str, Any]) -> bool:
+    found = (_codes(row, Severity.ERROR), _codes(row, Severity.WARNING))
+    return found == (row["errors"], row["warnings"])
 
 
-def test_facts_on_the_lower_minimum_agree() -> None:
-    """Errors and warnings where delays from one second are allowed."""
-    for row in facts("validate_min_delay_1s_variant"):
-        found = problems(policy_of(row["policy"]))
-        by_severity = {
-            severity: [p.code.value for p in found if p.severity is severity]
-            for severity in Severity
-        }
-        assert by_severity[Severity.ERROR] == row["errors"], row["id"]
-        assert by_severity[Severity.WARNING] == row["warnings"], row["id"]
+def _merge(row: dict[str, Any]) -> bool:
+    blocks = [
+        None
+        if block is None
+        else RescheduleBlock(
+            **{
+                name.removesuffix("_ns"): value
+                for name, value in block.items()
+                if value is not None
+            }
+        )
+        for block in (row["job_level"], row["group_level"])
+    ]
+    policy, _ = merge_reschedule(*blocks, row["job_type"])
+    return policy == policy_of(row["expected"])
+
+
+def _bucket(row: dict[str, Any], now: int, **shared: Any) -> str:
+    """What becomes of a run that has not failed, or is not to go on."""
+    shared = {"policy": row["policy"], "job_type": "service", **shared}
+    return World([row["alloc"]], now, **shared).happens().bucket("job-0")[0]
+
+
+def _next_time(row: dict[str, Any]) -> bool:
+    alloc, expected = row["alloc"], row["expected"]
+    policy, tracker = policy_of(row["policy"]), tracker_of(alloc["tracker"])
+    ends = [end for end in alloc["task_finished_at_ns"] if end is not None]
+    failed_at = max(ends, default=alloc["modify_time_ns"])
+    verdict = next_reschedule(policy, tracker, failed_at)
+    if verdict.delay != expected["delay_ns"]:
+        return False
+    if expected["next_time_ns"] is not None:
+        found = (verdict.at, verdict.eligible)
+        return found == (expected["next_time_ns"], expected["eligible"])
+    if not verdict.eligible:
+        return True
+    # The policy would, but is not asked.
+    found = _bucket(row, alloc["modify_time_ns"], job_type=row["job_type"])
+    return found in ("untainted", "dropped")
+
+
+def _should_reschedule(row: dict[str, Any]) -> bool:
+    """By the count alone; and only what failed and is to go on."""
+    alloc, at = row["alloc"], row["fail_time_ns"]
+    if alloc["client_status"] != "failed" or alloc["desired_status"] in ("stop", "evict"):
+        return (_bucket(row, at) in ("now", "later")) == row["expected"]
+    verdict = next_reschedule(policy_of(row["policy"]), tracker_of(alloc["tracker"]), at)
+    by_count = verdict.eligible or verdict.reason is VerdictReason.DELAY_PAST_INTERVAL
+    return by_count == row["expected"]
+
+
+def _info(row: dict[str, Any]) -> bool:
+    policy, events = policy_of(row["policy"]), events_of(row["events"] or ())
+    used = 0 if policy is None else attempted(policy, events, failed_at=row["at_ns"])
+    verdict = next_reschedule(policy, RescheduleTracker(events=events), row["at_ns"])
+    expected = (row["expected"]["attempted"], row["expected"]["limit"])
+    return (verdict.attempted, verdict.attempts) == expected and used == verdict.attempted
+
+
+def _tracker(row: dict[str, Any]) -> bool:
+    alloc, now = row["prev_alloc"], row["now_ns"]
+    policy, tracker = policy_of(row["policy"]), tracker_of(alloc["tracker"])
+    failed_at = max(alloc["task_finished_at_ns"], default=alloc["modify_time_ns"])
+    delay = next_reschedule(policy, tracker, failed_at).delay
+    names = {"previous_run": RunId("prev"), "previous_node": NodeId("node")}
+    after = extended(tracker, policy, now=now, delay=delay, **names)
+    marks = {row["expected"]["new_last_reschedule"], row["expected"]["prev_last_reschedule"]}
+    return after.events == events_of(row["expected"]["events"]) and marks == {after.last.value}
+
+
+def _followups(row: dict[str, Any]) -> bool:
+    expected = [(each["wait_until_ns"], each["alloc_count"]) for each in row["expected"]]
+    return reschedule.followups(row["reschedule_times_ns"], row["window_ns"]) == expected
+
+
+def _display(row: dict[str, Any]) -> bool:
+    """Used of limit; nothing without a history or a limit."""
+    events = events_of(row["events"])
+    verdict = next_reschedule(
+        policy_of(row["policy"]), RescheduleTracker(events=events), row["modify_time_ns"]
+    )
+    shown = bool(events) and verdict.attempts > 0
+    text = f"{verdict.attempted}/{verdict.attempts}" if shown else None
+    return text == row["expected_value"] and shown == (row["expected_label"] is not None)
+
+
+AGREES = {
+    "validate": _validate,
+    "validate_group": lambda row: (
+        _codes(row, Severity.ERROR, job_type=row["job_type"]) == row["errors"]
+    ),
+    "validate_min_delay_1s_variant": _lower_minimum,
+    "merge": _merge,
+    "next_time": _next_time,
+    "should_reschedule": _should_reschedule,
+    "reschedule_info": _info,
+    "tracker_update": _tracker,
+    "followup_batching": _followups,
+    "display": _display,
+}
+
+
+def test_facts_on_policies_and_histories_agree_or_carry_a_rule() -> None:
+    """Each row of ten groups, with the exact lists of those that differ."""
+    assert_agree("reschedule", AGREES)
+
+
+def test_every_fact_is_checked_or_listed() -> None:
+    """No group is forgotten, no list names a row twice or one that is not there."""
+    checked = {group for groups in CHECKED_BY.values() for group in groups}
+    left_out = NOT_APPLICABLE.keys() | NOT_BUILT.keys()
+    ids = [row["id"] for group in groups_of_facts() for row in facts(group)]
+    assert len(set(ids)) == len(ids) == 351
+    for group in groups_of_facts():
+        listed = {row["id"] for row in facts(group)} <= left_out
+        assert listed is not (group in checked), group
+    lists = [*NOT_APPLICABLE, *NOT_BUILT, *(id for ids in RULES.values() for id in ids)]
+    assert len(set(lists)) == len(lists)
+    assert set(lists) <= set(ids)
+
+
+def test_what_is_built_is_checked() -> None:
+    """When one of these is there, its rows leave `NOT_BUILT`, and `CHECKED_BY` has their group."""
+    assert not hasattr(reschedule, "RestartPolicy")
+    assert "__str__" not in vars(ReschedulePolicy)
