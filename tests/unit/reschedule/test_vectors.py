@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kit.repository import ROOT
 from kit.reschedule_vectors import (
     CHECKED_BY,
     NOT_APPLICABLE,
@@ -249,3 +250,30 @@ def test_what_is_built_is_checked() -> None:
     """When one of these is there, its rows leave `NOT_BUILT`, and `CHECKED_BY` has their group."""
     assert not hasattr(reschedule, "RestartPolicy")
     assert "__str__" not in vars(ReschedulePolicy)
+
+
+def test_the_document_lists_the_same_rows() -> None:
+    """The table of rules in docs/reschedule.md says what these tests hold."""
+    document = (ROOT / "docs" / "reschedule.md").read_text()
+    table = document.split("\n## Rules\n")[1].split("\n## ")[0]
+    listed = {}
+    for line in table.splitlines():
+        if line.startswith("| `"):
+            rule, *_, ids = (cell.strip() for cell in line.strip("|").split(" | "))
+            listed[rule.strip("`")] = sorted(_ids(ids))
+    expected = {**RULES, "n/a": tuple(NOT_APPLICABLE), "not yet": tuple(NOT_BUILT)}
+    none: dict[str, list[str]] = {rule: [] for rule in listed.keys() - expected.keys()}
+    assert listed == {**none, **{rule: sorted(ids) for rule, ids in expected.items()}}
+
+
+def _ids(cell: str) -> list[str]:
+    """The rows that a cell names before any semicolon; `R26 to R28` are three."""
+    found: list[str] = []
+    for part in cell.split(";", maxsplit=1)[0].split(", "):
+        first, _, last = part.partition(" to ")
+        prefix = first.rstrip("0123456789")
+        width = len(first) - len(prefix)
+        end = int((last or first).removeprefix(prefix)) if part != "none" else 0
+        numbers = range(int(first.removeprefix(prefix)), end + 1) if end else ()
+        found += [f"{prefix}{n:0{width}}" for n in numbers]
+    return found
