@@ -51,6 +51,7 @@ RULES: Final[Mapping[str, tuple[str, ...]]] = {
     "lost-after-0": ("C27", "C33", "F39", "F40", "R29"),
     "one-time": ("L05",),
     "followups": ("F21", "F24", "R07", "R08"),
+    "past-deadline": ("R10",),
 }
 """The rows that come out differently, by rule. Each of them differs, and nothing else does."""
 
@@ -63,7 +64,7 @@ NOT_APPLICABLE: Final[Mapping[str, str]] = {
     "R28": "no canaries",
     "F29": "verdict and permission are one decision",
     "R11": "verdict and permission are one decision",
-    "F32": "a bucket that R10 overrules",
+    "F32": "a bucket before it is placed",
     "R21": "a batch job always has a policy",
     "U05": "no evaluations",
     "U07": "the template of a system job brings it back",

@@ -5,6 +5,7 @@ What a row says is told to a `Scheduler` in the order in which it would come.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any
 
 from kit.driving import node, scheduler
@@ -48,6 +49,7 @@ class World:
         self.allocs = {id: self._alloc(row) for id, row in self.rows.items()}
         self.made = scheduler(node("spare", 400), *(node(f"on-{id}") for id in self.rows))
         jobs = tuple(self._job(id, alloc) for id, alloc in self.allocs.items())
+        jobs += tuple(self._waiting(jobs[-1]))
         first = Changes(jobs=jobs, queues=(Queue(name="queue-a"),))
         self.made.journal.commit(first, expect=first.expected())
         self.made.sync.catch_up()
@@ -117,6 +119,13 @@ class World:
         state = JobState.RUNNING if started and len(runs) == 1 else JobState.LEASED
         return job(id, state=state, runs=runs, **fields)
 
+    def _waiting(self, like: Job) -> Iterator[Job]:
+        """The jobs that a group of `count` has besides, which never ran."""
+        ids = (id for id in map("job-{}".format, count()) if id not in self.rows)
+        fields = {name: getattr(like, name) for name in ("job_type", "policy", "pools", "rules")}
+        for _ in range(self.shared.get("count", 0) - len(self.rows)):
+            yield job(next(ids), **fields)
+
     def _type(self, alloc: Alloc) -> str:
         """That of the row; where it gives none, the one to which what is said can happen."""
         given = self.shared.get("job_type")
@@ -130,12 +139,12 @@ class World:
         deployment = self.shared.get("deployment") or {"id": "", "status": ""}
         status = deployment.get("status") or ("running" if deployment.get("active") else "failed")
         current = alloc.deployment == deployment["id"]
-        count = self.shared.get("count", 2 if current else 1)
+        size = self.shared.get("count", 2 if current else 1)
         deadline = _HOUR * 2 if status == "running" and current else 600 * NANOS
         shared = {"reconcile": "best_score", **(self.shared.get("disconnect") or {})}
         return GroupRules(
             group="a group",
-            count=count,
+            count=size,
             version=int(current),
             disconnect=DisconnectRule(
                 lost_after=alloc.lost_after, replace=alloc.replace, reconcile=shared["reconcile"]
