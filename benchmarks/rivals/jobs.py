@@ -85,6 +85,7 @@ class PythonJob:
     runs: tuple[PythonRun, ...] = ()
     job_type: str = "batch"
     policy: ReschedulePolicy | None = None
+    rules: object | None = None
     tracker: RescheduleTracker | None = None
     failed_at: int | None = None
     eligible_at: int | None = None

@@ -8,17 +8,39 @@ differ from Nomad's are in docs/reschedule.md.
 from pyresched._core import next_many
 from pyresched.reschedule.followups import followups
 from pyresched.reschedule.history import extended
-from pyresched.reschedule.policy import JobType, ReschedulePolicy, Verdict, VerdictReason
+from pyresched.reschedule.policy import JobType, ReschedulePolicy
+from pyresched.reschedule.restarts import (
+    Exit,
+    RestartAction,
+    RestartPolicy,
+    RestartVerdict,
+    next_restart,
+    restarts_on_success,
+)
+from pyresched.reschedule.timeline import Outlook, Prospect, Step, outlook, timeline
 from pyresched.reschedule.validation import Dialect, Problem, ProblemCode, Severity, problems
-from pyresched.reschedule.verdicts import attempted, next_delay, next_reschedule
+from pyresched.reschedule.verdicts import (
+    Verdict,
+    VerdictReason,
+    attempted,
+    next_delay,
+    next_reschedule,
+)
 
 __all__ = [
     "Dialect",
+    "Exit",
     "JobType",
+    "Outlook",
     "Problem",
     "ProblemCode",
+    "Prospect",
     "ReschedulePolicy",
+    "RestartAction",
+    "RestartPolicy",
+    "RestartVerdict",
     "Severity",
+    "Step",
     "Verdict",
     "VerdictReason",
     "attempted",
@@ -27,5 +49,9 @@ __all__ = [
     "next_delay",
     "next_many",
     "next_reschedule",
+    "next_restart",
+    "outlook",
     "problems",
+    "restarts_on_success",
+    "timeline",
 ]

@@ -6,13 +6,15 @@ sums saturate at int64, and no work grows with the number of attempts.
 """
 
 from bisect import bisect_right
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from pyresched.durations import saturated
 from pyresched.ids import Duration
-from pyresched.reschedule.policy import ReschedulePolicy
+
+if TYPE_CHECKING:
+    from pyresched.reschedule.policy import ReschedulePolicy
 
 __all__ = ["DELAY_FUNCTIONS", "Fit", "exact_fit", "nomad_fit"]
 
@@ -36,7 +38,7 @@ class Fit(Struct, frozen=True, kw_only=True):
     sufficient: Duration
 
 
-def nomad_fit(policy: ReschedulePolicy) -> Fit:
+def nomad_fit(policy: "ReschedulePolicy") -> Fit:
     """Nomad's check, with saturating arithmetic (rule `saturate`). Any known delay function."""
     if policy.delay_function == "constant":
         return _constant(policy)
@@ -45,7 +47,7 @@ def nomad_fit(policy: ReschedulePolicy) -> Fit:
     return _fibonacci(policy)
 
 
-def exact_fit(policy: ReschedulePolicy) -> Fit:
+def exact_fit(policy: "ReschedulePolicy") -> Fit:
     """The true figure (rule `exact-fit`): the smallest interval that uses up the attempts.
 
     It is meant for a job that fails at once every time and is replaced when due, and for a
@@ -68,7 +70,7 @@ class _Series(Struct, frozen=True):
     steady: int
 
     @staticmethod
-    def of(policy: ReschedulePolicy) -> "_Series":
+    def of(policy: "ReschedulePolicy") -> "_Series":
         """The delays under *policy*, whose cap is not below its delay."""
         if policy.delay_function == "constant":
             return _Series((), policy.delay)
@@ -98,14 +100,14 @@ class _Series(Struct, frozen=True):
         return saturated(1 + (self.delay(attempts) if stopped_by_delay else waited))
 
 
-def _constant(policy: ReschedulePolicy) -> Fit:
+def _constant(policy: "ReschedulePolicy") -> Fit:
     needed = saturated(policy.attempts * policy.delay)
     fits = policy.interval >= needed
     possible = max(policy.interval, 0) // policy.delay if not fits and policy.delay > 0 else 0
     return Fit(fits=fits, possible=possible, interval=needed, sufficient=needed)
 
 
-def _exponential(policy: ReschedulePolicy) -> Fit:
+def _exponential(policy: "ReschedulePolicy") -> Fit:
     """Below the cap the figure is the latest delay; above it each attempt adds the cap."""
     latest = possible = 0
     left, step = policy.attempts, 0
@@ -132,7 +134,7 @@ def _exponential(policy: ReschedulePolicy) -> Fit:
     )
 
 
-def _fibonacci(policy: ReschedulePolicy) -> Fit:
+def _fibonacci(policy: "ReschedulePolicy") -> Fit:
     """Slots as Nomad sums them: the series below the cap, above it the cap added each time."""
     slots = [policy.delay, policy.delay]
     count = max(policy.attempts, len(slots))

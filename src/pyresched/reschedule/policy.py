@@ -1,24 +1,23 @@
-"""Values of rescheduling: what was asked for, and what follows for a run that failed.
+"""What was asked for: when a failed run is tried again, by type of job where nobody says.
 
-What happened so far is a native `RescheduleTracker`. Times and delays are integer nanoseconds.
+A policy answers for itself; the answers are worked out in `verdicts` and `validation`. What
+happened so far is a native `RescheduleTracker`.
 """
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from pyresched.durations import NANOS
+from pyresched._core import RescheduleTracker
+from pyresched.durations import NANOS, format_duration, parse_duration
 from pyresched.ids import Duration, Instant
+from pyresched.reschedule.validation import MIN_DELAY, Dialect, Problem, problems
+from pyresched.reschedule.verdicts import Verdict, next_reschedule
 
-__all__ = [
-    "DEFAULT_POLICIES",
-    "JobType",
-    "ReschedulePolicy",
-    "Verdict",
-    "VerdictReason",
-]
+__all__ = ["DEFAULT_POLICIES", "JobType", "ReschedulePolicy"]
 
 
 class JobType(Enum):
@@ -33,7 +32,9 @@ class JobType(Enum):
 class ReschedulePolicy(Struct, frozen=True, kw_only=True):
     """When a failed run is tried again (Nomad's `reschedule` block, field by field).
 
-    Takes any values; `pyresched.reschedule.problems` reports what is wrong with them.
+    Durations are nanoseconds; the constructor takes them as Go duration text (`30s`, `1h30m`)
+    too. Any values will do: `problems` reports what is wrong with them, nothing raises but text
+    that is no duration (InputError).
     """
 
     attempts: int = 0
@@ -42,6 +43,33 @@ class ReschedulePolicy(Struct, frozen=True, kw_only=True):
     delay_function: str = "constant"
     max_delay: Duration = 0
     unlimited: bool = False
+
+    if TYPE_CHECKING:  # attributes are nanoseconds, whichever way they were given
+
+        def __init__(
+            self,
+            *,
+            attempts: int = 0,
+            interval: Duration | str = 0,
+            delay: Duration | str = 0,
+            delay_function: str = "constant",
+            max_delay: Duration | str = 0,
+            unlimited: bool = False,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        for name in ("interval", "delay", "max_delay"):
+            written: object = getattr(self, name)
+            if isinstance(written, str):
+                force_setattr(self, name, parse_duration(written))
+
+    def __str__(self) -> str:
+        """One line, as Nomad prints it: `3 in 1h0m0s with constant delay, max_delay = 0s`."""
+        limit = "unlimited"
+        if not self.unlimited:
+            limit = f"{self.attempts} in {format_duration(self.interval)}"
+        longest = format_duration(self.max_delay)
+        return f"{limit} with {self.delay_function} delay, max_delay = {longest}"
 
     @property
     def enabled(self) -> bool:
@@ -53,6 +81,25 @@ class ReschedulePolicy(Struct, frozen=True, kw_only=True):
         """The policy of a job type that writes none. `system` and `sysbatch` have none."""
         return DEFAULT_POLICIES[JobType(job_type)]
 
+    def next(self, tracker: RescheduleTracker | None, *, failed_at: Instant) -> Verdict:
+        """Whether and when a run that failed at *failed_at* with this history is tried again."""
+        return next_reschedule(self, tracker, failed_at)
+
+    def problems(
+        self,
+        *,
+        min_delay: Duration | str = MIN_DELAY,
+        dialect: Dialect | str = Dialect.NOMAD,
+        job_type: str | None = None,
+    ) -> tuple[Problem, ...]:
+        """All that is wrong with it, errors and warnings, in a fixed order.
+
+        *min_delay* moves the least `delay` and `max_delay`; the *dialect* decides which check
+        of attempts against the interval makes errors. Raises InputError for a bad *min_delay*,
+        ValueError for an unknown *dialect*.
+        """
+        return problems(self, job_type=job_type, min_delay=min_delay, dialect=dialect)
+
 
 DEFAULT_POLICIES: Final[Mapping[JobType, ReschedulePolicy | None]] = {
     JobType.SERVICE: ReschedulePolicy(
@@ -62,30 +109,3 @@ DEFAULT_POLICIES: Final[Mapping[JobType, ReschedulePolicy | None]] = {
     JobType.SYSTEM: None,
     JobType.SYSBATCH: None,
 }
-
-
-class VerdictReason(Enum):
-    """Why a failed run is or is not tried again."""
-
-    ELIGIBLE = "eligible"
-    DISABLED = "disabled"
-    NO_POLICY = "no_policy"
-    EXHAUSTED = "exhausted"
-    DELAY_PAST_INTERVAL = "delay_past_interval"
-    NOT_APPLICABLE = "not_applicable"  # to system and sysbatch
-    PAST_PROGRESS_DEADLINE = "past_progress_deadline"  # of the deployment
-
-
-class Verdict(Struct, frozen=True, kw_only=True):
-    """Whether and when a failed run is tried again.
-
-    `at` is the failure time plus `delay`, also where nothing follows; `attempted` of
-    `attempts` reschedules lie in the window that ends with the failure.
-    """
-
-    eligible: bool
-    at: Instant
-    delay: Duration
-    attempted: int
-    attempts: int
-    reason: VerdictReason

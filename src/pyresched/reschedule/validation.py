@@ -4,9 +4,9 @@ Reported, never raised: an engine takes every policy as it is. Codes and their o
 of docs/reschedule.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum, StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -14,11 +14,13 @@ from pyresched.durations import NANOS, parse_duration, short_duration
 from pyresched.errors import did_you_mean
 from pyresched.ids import Duration
 from pyresched.reschedule.fit import DELAY_FUNCTIONS, exact_fit, nomad_fit
-from pyresched.reschedule.policy import ReschedulePolicy
 
-__all__ = ["Dialect", "Problem", "ProblemCode", "Severity", "problems"]
+if TYPE_CHECKING:
+    from pyresched.reschedule.policy import ReschedulePolicy
 
-_MIN_DELAY: Final = "1s"
+__all__ = ["MIN_DELAY", "Dialect", "Problem", "ProblemCode", "Severity", "problems"]
+
+MIN_DELAY: Final = "1s"
 _MIN_INTERVAL: Final = 15 * NANOS
 # Under this, a job that always fails and may for ever is a burden on all others.
 _LOW_DELAY: Final = 5 * NANOS
@@ -53,6 +55,8 @@ class ProblemCode(Enum):
     LOW_DELAY_WITH_UNLIMITED = "low_delay_with_unlimited"
     SYSTEM_OR_SYSBATCH_MUST_NOT_HAVE_POLICY = "system_or_sysbatch_must_not_have_policy"
     POLICY_REQUIRED = "policy_required"
+    UNKNOWN_MODE = "unknown_mode"  # of a restart policy, as the next one
+    ZERO_ATTEMPTS_AMBIGUOUS = "zero_attempts_ambiguous"
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -70,16 +74,18 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 def problems(
-    policy: ReschedulePolicy | None,
+    policy: "ReschedulePolicy | None",
     *,
     job_type: str | None = None,
-    min_delay: str | Duration = _MIN_DELAY,
+    min_delay: str | Duration = MIN_DELAY,
     dialect: str = Dialect.NOMAD,
+    origins: Mapping[str, str] | None = None,
 ) -> tuple[Problem, ...]:
     """All that is wrong with *policy*, in a fixed order; a disabled one has no problem.
 
     With *job_type* it is also told whether such a job has a policy at all. *min_delay* moves
-    the least `delay` and `max_delay` together. Raises InputError for a bad *min_delay*,
+    the least `delay` and `max_delay` together. *origins* says where fields come from, for
+    sentences that need it. Raises InputError for a bad *min_delay*,
     ValueError for an unknown *dialect*.
     """
     if job_type in ("system", "sysbatch"):
@@ -88,7 +94,7 @@ def problems(
         return tuple(_required(job_type))
     if not policy.enabled:
         return ()
-    found = list(_of_fields(policy, least=parse_duration(min_delay)))
+    found = list(_of_fields(policy, origins or {}, least=parse_duration(min_delay)))
     if policy.unlimited:
         found.extend(_of_haste(policy, found))
         return tuple(found)
@@ -119,7 +125,11 @@ def _text(nanoseconds: int) -> str:
     return short_duration(nanoseconds)
 
 
-def _not_for(job_type: str, policy: ReschedulePolicy | None) -> Iterator[Problem]:
+def _origin(origins: Mapping[str, str], name: str) -> str:
+    return f" ({origins[name]})" if name in origins else ""
+
+
+def _not_for(job_type: str, policy: "ReschedulePolicy | None") -> Iterator[Problem]:
     if policy is not None:
         sentence = f"a {job_type} job is never rescheduled; drop the reschedule block"
         yield _error(ProblemCode.SYSTEM_OR_SYSBATCH_MUST_NOT_HAVE_POLICY, sentence)
@@ -131,14 +141,17 @@ def _required(job_type: str | None) -> Iterator[Problem]:
         yield _error(ProblemCode.POLICY_REQUIRED, sentence)
 
 
-def _of_fields(policy: ReschedulePolicy, *, least: Duration) -> Iterator[Problem]:
+def _of_fields(
+    policy: "ReschedulePolicy", origins: Mapping[str, str], *, least: Duration
+) -> Iterator[Problem]:
     """The problems of single fields and of two that exclude each other."""
     if policy.attempts > 0 and policy.interval <= 0:
         sentence = f"attempts = {policy.attempts} need an interval; write at least 15s"
         yield _error(ProblemCode.ATTEMPTS_NEED_INTERVAL, sentence)
     if policy.attempts > 0 and policy.unlimited:
+        attempts, unlimited = (_origin(origins, name) for name in ("attempts", "unlimited"))
         sentence = (
-            f"attempts = {policy.attempts} beside unlimited = true; "
+            f"attempts = {policy.attempts}{attempts} beside unlimited = true{unlimited}; "
             "drop attempts, or write unlimited = false"
         )
         yield _error(ProblemCode.ATTEMPTS_AND_UNLIMITED_AMBIGUOUS, sentence)
@@ -161,7 +174,7 @@ def _of_fields(policy: ReschedulePolicy, *, least: Duration) -> Iterator[Problem
         yield _error(ProblemCode.MAX_DELAY_BELOW_DELAY, sentence)
 
 
-def _of_haste(policy: ReschedulePolicy, found: list[Problem]) -> Iterator[Problem]:
+def _of_haste(policy: "ReschedulePolicy", found: list[Problem]) -> Iterator[Problem]:
     """The warning about a job that may fail for ever, every few moments."""
     too_low = any(problem.code is ProblemCode.DELAY_BELOW_MINIMUM for problem in found)
     if policy.delay < _LOW_DELAY and not too_low:
@@ -176,7 +189,7 @@ def _of_haste(policy: ReschedulePolicy, found: list[Problem]) -> Iterator[Proble
         )
 
 
-def _of_fit(policy: ReschedulePolicy, dialect: Dialect) -> Iterator[Problem]:
+def _of_fit(policy: "ReschedulePolicy", dialect: Dialect) -> Iterator[Problem]:
     """Whether the attempts fit the interval, by the check that *dialect* trusts."""
     nomad, exact = nomad_fit(policy), exact_fit(policy)
     # What is recommended to people passes both checks and the least interval.

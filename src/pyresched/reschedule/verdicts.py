@@ -5,22 +5,88 @@ number unknowable, and a reset makes it meaningless. Keeps INV "never more resch
 window than attempts".
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from pyresched._core import RescheduleEvent, RescheduleTracker
-from pyresched.durations import saturated
+from pyresched.durations import saturated, short_duration
 from pyresched.ids import Duration, Instant
-from pyresched.reschedule.policy import ReschedulePolicy, Verdict, VerdictReason
 
-__all__ = ["attempted", "next_delay", "next_reschedule"]
+if TYPE_CHECKING:
+    from pyresched.reschedule.policy import ReschedulePolicy
+
+__all__ = ["Verdict", "VerdictReason", "attempted", "next_delay", "next_reschedule"]
 
 # A delay series needs the two newest events at most.
 _TWO: Final = 2
 
 
+class VerdictReason(Enum):
+    """Why a failed run is or is not tried again."""
+
+    ELIGIBLE = "eligible"
+    DISABLED = "disabled"
+    NO_POLICY = "no_policy"
+    EXHAUSTED = "exhausted"
+    DELAY_PAST_INTERVAL = "delay_past_interval"
+    NOT_APPLICABLE = "not_applicable"  # to system and sysbatch
+    PAST_PROGRESS_DEADLINE = "past_progress_deadline"  # of the deployment
+
+
+_SENTENCES: Final[Mapping[VerdictReason, str]] = MappingProxyType(
+    {
+        VerdictReason.ELIGIBLE: "tried again after {delay}",
+        VerdictReason.DISABLED: "disabled: the policy allows no reschedule",
+        VerdictReason.NO_POLICY: "no policy: nothing is tried again",
+        VerdictReason.EXHAUSTED: "exhausted: {attempted} of {attempts} in {interval}",
+        VerdictReason.DELAY_PAST_INTERVAL: (
+            "the delay of {delay} is not shorter than the interval of {interval}"
+        ),
+        VerdictReason.NOT_APPLICABLE: "not applicable to system and sysbatch jobs",
+        VerdictReason.PAST_PROGRESS_DEADLINE: "deployment past its progress deadline",
+    }
+)
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """Whether and when a failed run is tried again.
+
+    `at` is the failure time plus `delay`, also where nothing follows; `attempted` of
+    `attempts` reschedules lie in the window of `interval` that ends with the failure; both are 0
+    where the policy counts none. Times are in ns.
+    """
+
+    eligible: bool
+    at: Instant
+    delay: Duration
+    attempted: int
+    attempts: int
+    reason: VerdictReason
+    interval: Duration = 0
+
+    @property
+    def used(self) -> str:
+        """The attempts used, for people: `2/3 in 1h`; "unlimited" or "none" without a limit."""
+        if self.attempts > 0:
+            return f"{self.attempted}/{self.attempts} in {short_duration(self.interval)}"
+        return "unlimited" if self.eligible else "none"
+
+    def sentence(self) -> str:
+        """For people. Never compared, never parsed."""
+        return _SENTENCES[self.reason].format(
+            delay=short_duration(self.delay),
+            attempted=self.attempted,
+            attempts=self.attempts,
+            interval=short_duration(self.interval),
+        )
+
+
 def next_reschedule(
-    policy: ReschedulePolicy | None, tracker: RescheduleTracker | None, failed_at: Instant
+    policy: "ReschedulePolicy | None", tracker: RescheduleTracker | None, failed_at: Instant
 ) -> Verdict:
     """What *policy* says of a run that failed at *failed_at* with the history *tracker*.
 
@@ -38,11 +104,12 @@ def next_reschedule(
         attempted=used,
         attempts=0 if policy is None else max(policy.attempts, 0),
         reason=reason,
+        interval=0 if policy is None or policy.attempts <= 0 else policy.interval,
     )
 
 
 def next_delay(
-    policy: ReschedulePolicy | None, events: Sequence[RescheduleEvent], *, failed_at: Instant
+    policy: "ReschedulePolicy | None", events: Sequence[RescheduleEvent], *, failed_at: Instant
 ) -> Duration:
     """Nanoseconds from *failed_at* until the replacement may start; *events* oldest first.
 
@@ -66,7 +133,7 @@ def next_delay(
 
 
 def attempted(
-    policy: ReschedulePolicy, events: Sequence[RescheduleEvent], *, failed_at: Instant
+    policy: "ReschedulePolicy", events: Sequence[RescheduleEvent], *, failed_at: Instant
 ) -> int:
     """How many of *events* lie in the window of `interval` that ends with *failed_at*.
 
@@ -79,7 +146,7 @@ def attempted(
     return sum(not event.forced and failed_at - event.time < policy.interval for event in events)
 
 
-def _fibonacci(policy: ReschedulePolicy, events: Sequence[RescheduleEvent]) -> int:
+def _fibonacci(policy: "ReschedulePolicy", events: Sequence[RescheduleEvent]) -> int:
     """The sum of the last two recorded delays; the base delay where the series begins."""
     if len(events) < _TWO:
         return policy.delay
@@ -92,7 +159,7 @@ def _fibonacci(policy: ReschedulePolicy, events: Sequence[RescheduleEvent]) -> i
 
 
 def _reason(
-    policy: ReschedulePolicy | None,
+    policy: "ReschedulePolicy | None",
     events: Sequence[RescheduleEvent],
     *,
     delay: Duration,

@@ -1,0 +1,117 @@
+"""Timelines and outlooks: the verdicts followed run by run."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kit.policies import always_failing, policies, valid_policies
+from pyresched.durations import INT64_MAX, NANOS
+from pyresched.reschedule import (
+    Prospect,
+    ReschedulePolicy,
+    RestartPolicy,
+    VerdictReason,
+    extended,
+    outlook,
+    timeline,
+)
+
+FAR = 400
+"""Failures after which a policy of `valid_policies` shows no new state."""
+
+
+@given(policy=valid_policies(), runtime=st.integers(0, 60))
+def test_a_timeline_is_what_verdicts_and_histories_say(
+    policy: ReschedulePolicy, runtime: int
+) -> None:
+    """Each step is the policy's own answer on a history that grows by one replacement."""
+    steps = timeline(policy, runtime=runtime, failures=30)
+    tracker, started = None, 0
+    for number, step in enumerate(steps, start=1):
+        verdict = policy.next(tracker, failed_at=started + runtime)
+        assert (step.number, step.started) == (number, started)
+        assert (step.failed, step.verdict) == (started + runtime, verdict)
+        started = verdict.at
+        tracker = extended(
+            tracker, policy, now=started, previous_run="r", previous_node="n", delay=verdict.delay
+        )
+    assert len(steps) == 30 or not steps[-1].verdict.eligible
+    assert all(step.verdict.eligible for step in steps[:-1])
+
+
+@given(policy=valid_policies(), runtime=st.integers(0, 60))
+def test_an_outlook_is_where_the_timeline_ends(policy: ReschedulePolicy, runtime: int) -> None:
+    """A policy that gives up does so at that run and time; one that never does goes on and on."""
+    seen = outlook(policy, runtime=runtime)
+    steps = timeline(policy, runtime=runtime, failures=FAR)
+    if seen.prospect is Prospect.GIVES_UP:
+        assert (seen.runs, seen.after) == (len(steps), steps[-1].failed)
+        assert seen.last == steps[-1].verdict
+    else:
+        assert seen.prospect is Prospect.NEVER
+        assert (seen.runs, seen.after) == (None, None)
+        assert len(steps) == FAR
+
+
+@given(policy=policies(), runtime=st.integers(-5, INT64_MAX))
+def test_any_policy_has_an_outlook_and_a_timeline(policy: ReschedulePolicy, runtime: int) -> None:
+    """Whatever the figures: instants stay within int64, and both end."""
+    steps = timeline(policy, runtime=runtime, failures=20)
+    assert all(0 <= step.started <= step.failed <= INT64_MAX for step in steps)
+    if policy.attempts < 1000:
+        outlook(policy, runtime=runtime)
+
+
+def test_the_documented_fibonacci_delays() -> None:
+    """From 5 s: 5, 5, 10, 15, 25 s."""
+    policy = ReschedulePolicy(
+        attempts=5, interval="1h", delay="5s", delay_function="fibonacci", max_delay="2m"
+    )
+    steps = timeline(policy)
+    delays = [step.verdict.delay // NANOS for step in steps[:-1]]
+    assert delays == [5, 5, 10, 15, 25] == [each // NANOS for each in always_failing(policy)]
+    last = steps[-1]
+    assert (last.number, last.failed) == (6, 60 * NANOS)
+    assert last.verdict.sentence() == "exhausted: 5 of 5 in 1h"
+    assert last.verdict.used == "5/5 in 1h"
+
+
+def test_a_window_that_refills_is_told_from_one_that_fills() -> None:
+    """15 attempts of 30 s to 2 min: exhausted in 1 h, never in 26 min 40 s, where Nomad's check passes."""
+    policy = ReschedulePolicy(
+        attempts=15, interval="1h", delay="30s", delay_function="exponential", max_delay="2m"
+    )
+    assert outlook(policy).prospect is Prospect.GIVES_UP
+    short = ReschedulePolicy(
+        attempts=15, interval="26m40s", delay="30s", delay_function="exponential", max_delay="2m"
+    )
+    assert outlook(short).prospect is Prospect.NEVER
+    assert [problem.severity.value for problem in short.problems()] == ["warning"]
+
+
+def test_what_no_policy_and_a_disabled_one_come_to() -> None:
+    """One run; the reason says which it was."""
+    for policy, reason in [
+        (None, VerdictReason.NO_POLICY),
+        (ReschedulePolicy(), VerdictReason.DISABLED),
+    ]:
+        seen = outlook(policy, runtime=3)
+        assert (seen.prospect, seen.runs, seen.after) == (Prospect.GIVES_UP, 1, 3)
+        assert seen.last.reason is reason
+        assert [step.verdict for step in timeline(policy, runtime=3)] == [seen.last]
+
+
+def test_a_timeline_ends_where_it_is_told_to() -> None:
+    """By failures, by time, or after a hundred runs."""
+    policy = ReschedulePolicy(unlimited=True, delay="10s")
+    assert len(timeline(policy)) == 100
+    assert [step.started // NANOS for step in timeline(policy, failures=3)] == [0, 10, 20]
+    assert [step.started // NANOS for step in timeline(policy, until=20 * NANOS)] == [0, 10, 20]
+    assert timeline(policy, failures=0) == []
+    assert outlook(policy).prospect is Prospect.NEVER
+
+
+def test_policies_that_print_alike_in_two_languages() -> None:
+    """A reschedule policy prints as Nomad does, a restart policy in short durations."""
+    policy = ReschedulePolicy(attempts=3, interval="1h", delay="30s")
+    assert str(policy) == "3 in 1h0m0s with constant delay, max_delay = 0s"
+    assert str(RestartPolicy(attempts=1, interval="1h")) == "1 in 1h with 0s delay, mode = fail"
