@@ -8,7 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyresched.config import SchedulingConfig, load_config
+    from pyresched.config import (
+        SchedulingConfig,
+        load_config,
+    )
     from pyresched.errors import (
         ConfigError,
         Conflict,
@@ -25,21 +28,32 @@ if TYPE_CHECKING:
         UnreadableRound,
         WriterBusy,
     )
-    from pyresched.fairness import DominantResourceFairness
-    from pyresched.indices import IdIndex, OrderedIndex
-    from pyresched.jobdb import JobDb
+    from pyresched.fairness import (
+        DominantResourceFairness,
+    )
+    from pyresched.indices import (
+        IdIndex,
+        OrderedIndex,
+    )
+    from pyresched.jobdb import (
+        JobDb,
+    )
     from pyresched.model import (
         Constraint,
+        DisconnectRule,
         Gang,
+        GroupRules,
         Job,
         JobState,
+        MigrateRule,
         Node,
         Operator,
         Preference,
         PriorityClass,
         Queue,
         Requirements,
-        ReschedulePolicy,
+        RescheduleEvent,
+        RescheduleTracker,
         Resource,
         ResourceVector,
         Rounding,
@@ -47,23 +61,61 @@ if TYPE_CHECKING:
         Spread,
         Taint,
         Toleration,
+        UpdateRule,
     )
-    from pyresched.nodedb import Candidate, NodeDb, NotFound, Victims
-    from pyresched.reschedule import next_many
-    from pyresched.scheduler import Scheduler
-    from pyresched.scheduling import RoundState, load_round, run_round, save_round
-    from pyresched.simulator import simulate
-    from pyresched.spec import JobSpec
-    from pyresched.store import MemoryJournal
+    from pyresched.nodedb import (
+        Candidate,
+        NodeDb,
+        NotFound,
+        Victims,
+    )
+    from pyresched.reschedule import (
+        Dialect,
+        JobType,
+        Outlook,
+        Problem,
+        ProblemCode,
+        Prospect,
+        ReschedulePolicy,
+        RestartPolicy,
+        Severity,
+        Step,
+        Verdict,
+        VerdictReason,
+        next_many,
+        outlook,
+        timeline,
+    )
+    from pyresched.scheduler import (
+        Scheduler,
+    )
+    from pyresched.scheduling import (
+        RoundState,
+        load_round,
+        run_round,
+        save_round,
+    )
+    from pyresched.simulator import (
+        simulate,
+    )
+    from pyresched.spec import (
+        JobSpec,
+    )
+    from pyresched.store import (
+        MemoryJournal,
+    )
 
 __all__ = [
     "Candidate",
     "ConfigError",
     "Conflict",
     "Constraint",
+    "Dialect",
+    "DisconnectRule",
     "DominantResourceFairness",
     "DuplicateId",
     "Gang",
+    "GroupRules",
     "IdIndex",
     "IllegalBinding",
     "IllegalTransition",
@@ -72,42 +124,58 @@ __all__ = [
     "JobDb",
     "JobSpec",
     "JobState",
+    "JobType",
     "MemoryJournal",
+    "MigrateRule",
     "Node",
     "NodeDb",
     "NotFound",
     "Operator",
     "OrderedIndex",
+    "Outlook",
     "Preference",
     "PriorityClass",
+    "Problem",
+    "ProblemCode",
+    "Prospect",
     "PyreschedError",
     "Queue",
     "ReadOnly",
     "Requirements",
+    "RescheduleEvent",
     "ReschedulePolicy",
+    "RescheduleTracker",
     "Resource",
     "ResourceVector",
+    "RestartPolicy",
     "RoundState",
     "Rounding",
     "Run",
     "RunBelongsToOtherJob",
     "Scheduler",
     "SchedulingConfig",
+    "Severity",
     "Spread",
+    "Step",
     "Taint",
     "Toleration",
     "TooManyJobs",
     "TxnClosed",
     "UnknownNode",
     "UnreadableRound",
+    "UpdateRule",
+    "Verdict",
+    "VerdictReason",
     "Victims",
     "WriterBusy",
     "load_config",
     "load_round",
     "next_many",
+    "outlook",
     "run_round",
     "save_round",
     "simulate",
+    "timeline",
 ]
 
 _HOMES = {
@@ -115,9 +183,12 @@ _HOMES = {
     "ConfigError": "errors",
     "Conflict": "errors",
     "Constraint": "model",
+    "Dialect": "reschedule",
+    "DisconnectRule": "model",
     "DominantResourceFairness": "fairness",
     "DuplicateId": "errors",
     "Gang": "model",
+    "GroupRules": "model",
     "IdIndex": "indices",
     "IllegalBinding": "errors",
     "IllegalTransition": "errors",
@@ -126,42 +197,58 @@ _HOMES = {
     "JobDb": "jobdb",
     "JobSpec": "spec",
     "JobState": "model",
+    "JobType": "reschedule",
     "MemoryJournal": "store",
+    "MigrateRule": "model",
     "Node": "model",
     "NodeDb": "nodedb",
     "NotFound": "nodedb",
     "Operator": "model",
     "OrderedIndex": "indices",
+    "Outlook": "reschedule",
     "Preference": "model",
     "PriorityClass": "model",
+    "Problem": "reschedule",
+    "ProblemCode": "reschedule",
+    "Prospect": "reschedule",
     "PyreschedError": "errors",
     "Queue": "model",
     "ReadOnly": "errors",
     "Requirements": "model",
-    "ReschedulePolicy": "model",
+    "RescheduleEvent": "model",
+    "ReschedulePolicy": "reschedule",
+    "RescheduleTracker": "model",
     "Resource": "model",
     "ResourceVector": "model",
+    "RestartPolicy": "reschedule",
     "RoundState": "scheduling",
     "Rounding": "model",
     "Run": "model",
     "RunBelongsToOtherJob": "errors",
     "Scheduler": "scheduler",
     "SchedulingConfig": "config",
+    "Severity": "reschedule",
     "Spread": "model",
+    "Step": "reschedule",
     "Taint": "model",
     "Toleration": "model",
     "TooManyJobs": "errors",
     "TxnClosed": "errors",
     "UnknownNode": "errors",
     "UnreadableRound": "errors",
+    "UpdateRule": "model",
+    "Verdict": "reschedule",
+    "VerdictReason": "reschedule",
     "Victims": "nodedb",
     "WriterBusy": "errors",
     "load_config": "config",
     "load_round": "scheduling",
     "next_many": "reschedule",
+    "outlook": "reschedule",
     "run_round": "scheduling",
     "save_round": "scheduling",
     "simulate": "simulator",
+    "timeline": "reschedule",
 }
 
 

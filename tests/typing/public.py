@@ -3,6 +3,21 @@
 from collections.abc import Sequence
 from typing import assert_type
 
+from pyresched import (
+    GroupRules,
+    Job,
+    Outlook,
+    Problem,
+    ReschedulePolicy,
+    RescheduleTracker,
+    RestartPolicy,
+    Step,
+    Verdict,
+    VerdictReason,
+    next_many,
+    outlook,
+    timeline,
+)
 from pyresched.config import PoolConfig, SchedulingConfig
 from pyresched.jobdb import Snapshot, Txn
 from pyresched.model import (
@@ -100,3 +115,22 @@ def a_submit_check(snapshot: Snapshot, nodes: NodeDb, config: SchedulingConfig) 
     """Jobs in, reasons out."""
     found = unplaceable(snapshot, nodes, config)
     assert_type(found.get(JobId("j1")), UnschedulableReason | None)
+
+
+def policies(tracker: RescheduleTracker, job: Job) -> None:
+    """Durations go in as text or ns and are ns; verdicts are ints and reasons."""
+    policy = ReschedulePolicy(attempts=3, interval="1h", delay=30_000_000_000)
+    assert_type(policy.interval, int)
+    assert_type(ReschedulePolicy.default("batch"), ReschedulePolicy | None)
+    verdict = policy.next(tracker, failed_at=5)
+    assert_type(verdict, Verdict)
+    assert_type(verdict.reason, VerdictReason)
+    assert_type(policy.problems(min_delay="1s", dialect="exact"), tuple[Problem, ...])
+    grown = tracker.extended(policy, now=1, previous_run="r", previous_node="n", delay=0)
+    assert_type(grown, RescheduleTracker)
+    assert_type(timeline(policy, runtime=5, failures=3), list[Step])
+    assert_type(outlook(None), Outlook)
+    assert_type(next_many(policy, [tracker, None], 5), dict[str, memoryview])
+    rules = GroupRules(restart=RestartPolicy(attempts=1, interval="1m"))
+    assert_type(rules.restart, RestartPolicy | None)
+    assert_type(job.rules, GroupRules | None)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from pyresched.durations import NANOS
 from pyresched.ids import Duration
+from pyresched.reschedule import RestartPolicy
 
 __all__ = ["DisconnectRule", "GroupRules", "MigrateRule", "UpdateRule"]
 
@@ -55,7 +56,7 @@ class GroupRules(Struct, frozen=True, kw_only=True):
     group: str = ""
     count: int = 1
     version: int = 0
-    restart: object | None = None
+    restart: RestartPolicy | None = None
     disconnect: DisconnectRule | None = None
     migrate: MigrateRule | None = None
     update: UpdateRule | None = None

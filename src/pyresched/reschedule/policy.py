@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 
 from pyresched._core import RescheduleTracker
 from pyresched.durations import NANOS, format_duration, parse_duration
+from pyresched.errors import InputError, did_you_mean
 from pyresched.ids import Duration, Instant
 from pyresched.reschedule.validation import MIN_DELAY, Dialect, Problem, problems
 from pyresched.reschedule.verdicts import Verdict, next_reschedule
@@ -27,6 +28,14 @@ class JobType(Enum):
     BATCH = "batch"
     SYSTEM = "system"
     SYSBATCH = "sysbatch"
+
+    @classmethod
+    def of(cls, name: "str | JobType") -> "JobType":
+        """The type called *name*. Raises InputError for one that nobody knows."""
+        known = [each.value for each in cls]
+        if not isinstance(name, cls) and name not in known:
+            raise InputError(f"job type {name!r} is unknown; {did_you_mean(str(name), known)}")
+        return cls(name)
 
 
 class ReschedulePolicy(Struct, frozen=True, kw_only=True):
@@ -77,9 +86,12 @@ class ReschedulePolicy(Struct, frozen=True, kw_only=True):
         return self.unlimited or self.attempts > 0
 
     @staticmethod
-    def default(job_type: str) -> "ReschedulePolicy | None":
-        """The policy of a job type that writes none. `system` and `sysbatch` have none."""
-        return DEFAULT_POLICIES[JobType(job_type)]
+    def default(job_type: str | JobType) -> "ReschedulePolicy | None":
+        """The policy of a job type that writes none. `system` and `sysbatch` have none.
+
+        Raises InputError for an unknown type.
+        """
+        return DEFAULT_POLICIES[JobType.of(job_type)]
 
     def next(self, tracker: RescheduleTracker | None, *, failed_at: Instant) -> Verdict:
         """Whether and when a run that failed at *failed_at* with this history is tried again."""
@@ -95,8 +107,8 @@ class ReschedulePolicy(Struct, frozen=True, kw_only=True):
         """All that is wrong with it, errors and warnings, in a fixed order.
 
         *min_delay* moves the least `delay` and `max_delay`; the *dialect* decides which check
-        of attempts against the interval makes errors. Raises InputError for a bad *min_delay*,
-        ValueError for an unknown *dialect*.
+        of attempts against the interval makes errors. Raises InputError for a bad *min_delay* and
+        an unknown *dialect*.
         """
         return problems(self, job_type=job_type, min_delay=min_delay, dialect=dialect)
 

@@ -69,9 +69,9 @@ class RestartPolicy(Struct, frozen=True, kw_only=True):
         return f"{self.attempts} in {within} with {delay} delay, mode = {self.mode}"
 
     @staticmethod
-    def default(job_type: str) -> "RestartPolicy":
-        """The policy of a job type that writes none."""
-        if JobType(job_type) in (JobType.SERVICE, JobType.SYSTEM):
+    def default(job_type: str | JobType) -> "RestartPolicy":
+        """The policy of a job type that writes none. Raises InputError for an unknown type."""
+        if JobType.of(job_type) in (JobType.SERVICE, JobType.SYSTEM):
             return _LASTING
         return _ENDING
 
@@ -117,7 +117,7 @@ class RestartVerdict(Struct, frozen=True, kw_only=True):
     attempts: int
 
 
-def restarts_on_success(job_type: str, *, hook: str = "", sidecar: bool = False) -> bool:
+def restarts_on_success(job_type: str | JobType, *, hook: str = "", sidecar: bool = False) -> bool:
     """Whether a task that ends well is started again: *hook* is its place in the life of a run.
 
     Main tasks (no hook) of service and system jobs are; prestart and poststart tasks if they are
@@ -127,7 +127,7 @@ def restarts_on_success(job_type: str, *, hook: str = "", sidecar: bool = False)
         return False
     if hook:
         return sidecar
-    return JobType(job_type) in (JobType.SERVICE, JobType.SYSTEM)
+    return JobType.of(job_type) in (JobType.SERVICE, JobType.SYSTEM)
 
 
 def next_restart(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from pyresched.durations import NANOS, parse_duration, short_duration
-from pyresched.errors import did_you_mean
+from pyresched.errors import InputError, did_you_mean
 from pyresched.ids import Duration
 from pyresched.reschedule.fit import DELAY_FUNCTIONS, exact_fit, nomad_fit
 
@@ -85,9 +85,9 @@ def problems(
 
     With *job_type* it is also told whether such a job has a policy at all. *min_delay* moves
     the least `delay` and `max_delay` together. *origins* says where fields come from, for
-    sentences that need it. Raises InputError for a bad *min_delay*,
-    ValueError for an unknown *dialect*.
+    sentences that need it. Raises InputError for a bad *min_delay* and an unknown *dialect*.
     """
+    checked = _dialect(dialect)
     if job_type in ("system", "sysbatch"):
         return tuple(_not_for(job_type, policy))
     if policy is None:
@@ -103,7 +103,7 @@ def problems(
         text = f"interval is {_text(policy.interval)}; write at least {_text(_MIN_INTERVAL)}"
         found.append(_error(ProblemCode.INTERVAL_BELOW_MINIMUM, text))
     if not blocked:
-        found.extend(_of_fit(policy, Dialect(dialect)))
+        found.extend(_of_fit(policy, checked))
     return tuple(found)
 
 
@@ -115,6 +115,13 @@ _BLOCKS_FIT: Final = frozenset(
         ProblemCode.MAX_DELAY_BELOW_DELAY,
     }
 )
+
+
+def _dialect(name: str | Dialect) -> Dialect:
+    known = [each.value for each in Dialect]
+    if not isinstance(name, Dialect) and name not in known:
+        raise InputError(f"dialect {name!r} is unknown; {did_you_mean(name, known)}")
+    return Dialect(name)
 
 
 def _error(code: ProblemCode, sentence: str) -> Problem:

@@ -4,7 +4,13 @@ import pytest
 
 from pyresched.errors import InputError
 from pyresched.model import NANOS, ReschedulePolicy
-from pyresched.reschedule import ProblemCode, Severity, problems
+from pyresched.reschedule import (
+    ProblemCode,
+    RestartPolicy,
+    Severity,
+    problems,
+    restarts_on_success,
+)
 
 HOUR = 3600 * NANOS
 FINE = {"attempts": 3, "interval": HOUR, "delay": 30 * NANOS}
@@ -197,3 +203,12 @@ def test_the_verdicts_of_the_exact_dialect_change_for_four_known_policies() -> N
         if nomad != (not codes(policy, Severity.ERROR, min_delay="5s", dialect="exact")):
             changed.append(row["id"])
     assert changed == ["V25", "V28", "V30", "V31"]
+
+
+def test_what_nobody_knows_is_named_with_the_nearest() -> None:
+    """Types of jobs and dialects, wherever one is asked for."""
+    for ask in (ReschedulePolicy.default, RestartPolicy.default, restarts_on_success):
+        with pytest.raises(InputError, match="job type 'bach' is unknown; did you mean 'batch'"):
+            ask("bach")
+    with pytest.raises(InputError, match="dialect 'exakt' is unknown; did you mean 'exact'"):
+        problems(None, dialect="exakt")
