@@ -215,6 +215,14 @@ def instructions(session: nox.Session) -> None:
 
 
 @nox.session
+def mutation(session: nox.Session) -> None:
+    """Whether each mutant of the rescheduling rules is killed, or explained; some 5 minutes."""
+    install_group(session, "mutation")
+    install_wheel(session)
+    session.run("python", "tests/mutation/run.py", str(ROOT / "build" / "mutation"))
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Which branches of the Python code the tests never take."""
     install_group(session, "coverage")

@@ -8,6 +8,7 @@ import typer
 from pyresched.cli.explain import explain
 from pyresched.cli.generate import generate
 from pyresched.cli.replay import replay
+from pyresched.cli.reschedule import app as reschedule
 from pyresched.cli.simulate import simulate
 
 __all__ = ["app", "command"]
@@ -24,6 +25,7 @@ app.command("simulate")(simulate)
 app.command("generate")(generate)
 app.command("replay")(replay)
 app.command("explain")(explain)
+app.add_typer(reschedule)
 
 
 def _print_version(asked: bool) -> None:

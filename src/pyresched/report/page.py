@@ -19,7 +19,7 @@ except ImportError as missing:
         "the page needs altair and vl-convert: pip install 'pyresched[plot]'"
     ) from missing
 
-__all__ = ["page"]
+__all__ = ["document", "page"]
 
 _SNIPPET: Final = "window.vegaEmbed = vegaEmbed;"
 _STYLE: Final = """
@@ -48,16 +48,35 @@ def page(result: SimulationResult, specs: Mapping[str, Mapping[str, Any]]) -> st
         for name, value, detail in figures(result.summary)
     )
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in result.notes)
-    figures_html = "".join(f'<figure id="{name}"></figure>' for name in specs)
-    log = html.escape(result.log)
+    return document(
+        f"{result.log}: simulation",
+        f"Simulation of {result.log}",
+        _source(result),
+        specs,
+        above=f"<dl>{cells}</dl>\n",
+        below=f'<ul class="notes">{notes}</ul>\n' if notes else "",
+    )
+
+
+def document(
+    title: str,
+    heading: str,
+    source: str,
+    specs: Mapping[str, Mapping[str, Any]],
+    *,
+    above: str = "",
+    below: str = "",
+) -> str:
+    """A page of the pictures *specs* by name, with HTML *above* and *below* them."""
+    places = "".join(f'<figure id="{name}"></figure>' for name in specs)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{log}: simulation</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f'<h1>Simulation of {log}</h1>\n<p class="source">{html.escape(_source(result))}</p>\n'
-        f"<dl>{cells}</dl>\n{figures_html}\n"
-        + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
-        + f"<script>{_viewer()}</script>\n"
+        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{html.escape(heading)}</h1>\n"
+        f'<p class="source">{html.escape(source)}</p>\n'
+        f"{above}{places}\n{below}"
+        f"<script>{_viewer()}</script>\n"
         f"<script>{_embedding(specs)}</script>\n</body>\n</html>\n"
     )
 

@@ -16,7 +16,7 @@ from pyresched.durations import NANOS, parse_duration, saturated, short_duration
 from pyresched.errors import did_you_mean
 from pyresched.ids import Duration, Instant
 from pyresched.reschedule.policy import JobType
-from pyresched.reschedule.validation import Problem, ProblemCode, Severity
+from pyresched.reschedule.validation import Problem, ProblemCode, Severity, needs_interval
 
 __all__ = [
     "Exit",
@@ -31,6 +31,7 @@ MODES: Final = ("fail", "delay")
 _MIN_INTERVAL: Final = 5 * NANOS
 _JITTER: Final = 4  # up to a quarter of the delay on top
 _BITS: Final = 64
+_MASK: Final = (1 << _BITS) - 1
 
 
 class RestartPolicy(Struct, frozen=True, kw_only=True):
@@ -144,7 +145,7 @@ def next_restart(
 
     *on_success* says whether one that ends well is started again (`restarts_on_success`). No
     policy is no restart, except for one that is asked for. *bits*, 64 random ones, add up to a
-    quarter of the delay; *least* is the shortest wait, so that virtual time goes on.
+    quarter of the delay; *least*, above 0, is the shortest wait, so that virtual time goes on.
     """
     attempts = 0 if policy is None else max(policy.attempts, 0)
     if ended is Exit.ASKED:
@@ -154,7 +155,7 @@ def next_restart(
     if policy is None or attempts == 0 or ended is Exit.UNRECOVERABLE:
         return _over(RestartAction.FAIL, history, now, attempts)
     delay = max(policy.delay, 0)
-    wait = max(delay + ((delay * (bits % (1 << _BITS))) >> _BITS) // _JITTER, least, 1)
+    wait = max(delay + (delay * (bits & _MASK) >> _BITS) // _JITTER, least)
     at = saturated(now + wait)
     counted = tuple(each for each in history if at - each < policy.interval)
     if len(counted) >= attempts:
@@ -200,8 +201,7 @@ def _problems(policy: RestartPolicy) -> Iterator[Problem]:
     needed = saturated(policy.attempts * policy.delay)
     if policy.attempts > 0 and policy.delay > 0 and needed > policy.interval:
         sentence = (
-            f"{policy.attempts} attempts need an interval of {short_duration(needed)}; "
-            f"yours is {short_duration(policy.interval)}"
+            f"{needs_interval(policy.attempts, needed)}; yours is {short_duration(policy.interval)}"
         )
         yield Problem(
             code=ProblemCode.ATTEMPTS_DO_NOT_FIT_INTERVAL,

@@ -26,7 +26,7 @@ __all__ = ["Outlook", "Prospect", "Step", "outlook", "timeline"]
 _SHOWN: Final = 100
 """Steps of a timeline that nothing else ends."""
 _FOLLOWED: Final = 200_000
-"""Failures after which `outlook` stops looking."""
+"""Failures after which `outlook` stops looking, and a timeline that only time ends."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -51,11 +51,14 @@ def timeline(
     """The runs of a job each of which fails *runtime* ns after its start.
 
     The list ends when nothing follows any more, after *failures* runs, with the last run that
-    starts by *until*, or, if neither is given, after 100 runs.
+    starts by *until* (but after 200,000 runs at the latest, since a delay may be 0), or, if
+    neither is given, after 100 runs.
     """
-    most = _SHOWN if failures is None and until is None else failures
+    most = failures
+    if most is None:
+        most = _SHOWN if until is None else _FOLLOWED
     found: list[Step] = []
-    for step in islice(_runs(policy, max(runtime, 0)), None if most is None else max(most, 0)):
+    for step in islice(_runs(policy, max(runtime, 0)), max(most, 0)):
         if until is not None and step.started > until:
             break
         found.append(step)

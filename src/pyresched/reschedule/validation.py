@@ -201,7 +201,7 @@ def _of_fit(policy: "ReschedulePolicy", dialect: Dialect) -> Iterator[Problem]:
     nomad, exact = nomad_fit(policy), exact_fit(policy)
     # What is recommended to people passes both checks and the least interval.
     enough = _rounded_up(max(nomad.sufficient, exact.sufficient, _MIN_INTERVAL))
-    wanted = f"{policy.attempts} attempts need an interval of {_text(enough)}"
+    wanted = needs_interval(policy.attempts, enough)
     if not nomad.fits:
         yield Problem(
             code=ProblemCode.ATTEMPTS_DO_NOT_FIT_INTERVAL,
@@ -221,6 +221,12 @@ def _of_fit(policy: "ReschedulePolicy", dialect: Dialect) -> Iterator[Problem]:
             possible_attempts=exact.possible,
             recommended_interval=exact.interval,
         )
+
+
+def needs_interval(attempts: int, interval: Duration) -> str:
+    """`3 attempts need an interval of 1h`, the beginning of a sentence."""
+    who = "1 attempt needs" if attempts == 1 else f"{attempts} attempts need"
+    return f"{who} an interval of {_text(interval)}"
 
 
 def _rounded_up(nanoseconds: int) -> int:

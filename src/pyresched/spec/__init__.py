@@ -6,6 +6,7 @@ defaults. Whether a policy makes sense is told by `pyresched.reschedule.problems
 
 from pyresched.spec.defaults import Origin, merge_reschedule
 from pyresched.spec.expansion import expand
+from pyresched.spec.policy_text import block_text, parse_block
 from pyresched.spec.schema import GangBlock, GroupSpec, JobSpec, TaskSpec, load_spec, spec_from
 
 __all__ = [
@@ -14,8 +15,10 @@ __all__ = [
     "JobSpec",
     "Origin",
     "TaskSpec",
+    "block_text",
     "expand",
     "load_spec",
     "merge_reschedule",
+    "parse_block",
     "spec_from",
 ]

@@ -39,14 +39,16 @@ def test_a_thousand_exponential_attempts_do_not_fit_a_day() -> None:
     assert 41 * 24 * 3600 < fit.interval / NANOS < 42 * 24 * 3600
 
 
-def test_figures_just_above_the_steps_are_those_of_a_loop() -> None:
+@pytest.mark.parametrize("cap", [90, 65])
+@pytest.mark.parametrize("interval", [900, 890, 65, 64])
+def test_figures_just_above_the_steps_are_those_of_a_loop(interval, cap) -> None:
     """The closed form behind the cap goes on where the series stops."""
     for attempts in range(1, 40):
-        one = policy(attempts, 900, 5, "exponential", 90)
+        one = policy(attempts, interval, 5, "exponential", cap)
         figures, figure = [], 0
         for i in range(attempts):
             delay = 5 * NANOS << i
-            figure = figure + 90 * NANOS if delay > 90 * NANOS else delay
+            figure = figure + cap * NANOS if delay > cap * NANOS else delay
             figures.append(figure)
         fit = nomad_fit(one)
         assert fit.interval == figures[-1]
@@ -54,14 +56,26 @@ def test_figures_just_above_the_steps_are_those_of_a_loop() -> None:
         slots = [5 * NANOS, 5 * NANOS]
         capped = False
         while len(slots) < attempts:
-            following = slots[-1] + (90 * NANOS if capped else slots[-2])
-            if not capped and following > 90 * NANOS:
-                following, capped = 90 * NANOS, True
+            following = slots[-1] + (cap * NANOS if capped else slots[-2])
+            if not capped and following > cap * NANOS:
+                following, capped = cap * NANOS, True
             slots.append(following)
         fit = nomad_fit(structs.replace(one, delay_function="fibonacci"))
         assert fit.interval == slots[-1]
         past = [i for i, slot in enumerate(slots) if slot > one.interval]
         assert fit.possible == (past[0] if past else 0)
+        assert type(fit.possible) is int
+
+
+@pytest.mark.parametrize("function", ["constant", "exponential", "fibonacci"])
+def test_the_possible_attempts_are_those_whose_own_interval_fits(function) -> None:
+    """The exact check, counted one by one."""
+    for interval in (1, 11, 30, 31, 191, 400):
+        one = ReschedulePolicy(
+            attempts=9, interval=interval, delay=5, delay_function=function, max_delay=60
+        )
+        own = [exact_fit(structs.replace(one, attempts=n)).interval for n in range(1, 10)]
+        assert exact_fit(one).possible == sum(each <= interval for each in own)
 
 
 def test_the_sufficient_interval_is_the_smallest_that_passes() -> None:
@@ -123,12 +137,17 @@ def test_delays_of_nothing_fit_any_interval_above_it() -> None:
         assert (fit.fits, fit.interval) == (True, 0)
         assert fit.possible == (1000 if function == "exponential" else 0)
         assert not nomad_fit(structs.replace(none, interval=-1)).fits
+    strict = ReschedulePolicy(
+        attempts=1000, interval=0, delay=0, delay_function="exponential", max_delay=9
+    )
+    assert (nomad_fit(strict).fits, nomad_fit(strict).possible) == (False, 0)
 
 
 def test_caps_of_a_nanosecond_are_counted_one_by_one() -> None:
     """The smallest figures that there are."""
     small = ReschedulePolicy(attempts=10, interval=3, delay=1)
     assert nomad_fit(small).possible == 3
+    assert nomad_fit(structs.replace(small, interval=-1)).possible == 0
     capped = ReschedulePolicy(
         attempts=5, interval=4, delay=1, delay_function="exponential", max_delay=1
     )

@@ -125,3 +125,12 @@ def test_events_outlive_the_history_that_they_were_taken_from() -> None:
         )
     assert [event.previous_run for event in tracker.events] == runs
     assert [event.previous_node for event in tracker.events] == [run.upper() for run in runs]
+
+
+def test_a_forced_reschedule_is_told_from_others() -> None:
+    """The newest event says so; it is kept as others are."""
+    for forced in (False, True):
+        after = extended(
+            None, LIMITED, now=5, previous_run="r", previous_node="n", delay=0, forced=forced
+        )
+        assert after.events[-1].forced is forced

@@ -12,6 +12,8 @@ from pyresched.reschedule import (
     ProblemCode,
     RestartAction,
     RestartPolicy,
+    RestartVerdict,
+    Severity,
     next_restart,
     restarts_on_success,
 )
@@ -107,6 +109,56 @@ def test_any_figures_give_a_verdict_within_int64(
     assert all(problem.sentence for problem in policy.problems())
 
 
+def test_a_verdict_shows_all_its_figures() -> None:
+    """Used of what there is, the history to hand in next, and the end itself where nothing follows."""
+    policy = RestartPolicy(attempts=2, interval=100, delay=10)
+    again = next_restart(policy, (50,), Exit.FAILED, now=80, on_success=False)
+    assert again == RestartVerdict(
+        action=RestartAction.RESTART,
+        at=90,
+        wait=10,
+        history=(50, 90),
+        attempted=2,
+        attempts=2,
+    )
+    for ended, action in [
+        (Exit.FAILED, RestartAction.FAIL),
+        (Exit.UNRECOVERABLE, RestartAction.FAIL),
+        (Exit.SUCCEEDED, RestartAction.DONE),
+    ]:
+        over = next_restart(policy, (50, 60), ended, now=80, on_success=False)
+        assert over == RestartVerdict(
+            action=action, at=80, wait=0, history=(50, 60), attempted=2, attempts=2
+        )
+    asked = next_restart(policy, (50, 60), Exit.ASKED, now=80, on_success=False)
+    assert (asked.attempted, asked.attempts, asked.wait) == (2, 2, 0)
+    assert next_restart(None, (), Exit.FAILED, now=0, on_success=False).attempts == 0
+
+
+def test_a_restart_leaves_the_window_when_it_is_an_interval_old() -> None:
+    """One that would come exactly then counts no more; a nanosecond earlier it does."""
+    policy = RestartPolicy(attempts=1, interval=100, delay=10)
+    for now, action in [(140, RestartAction.RESTART), (139, RestartAction.FAIL)]:
+        assert next_restart(policy, (50,), Exit.FAILED, now=now, on_success=False).action is action
+
+
+def test_mode_delay_waits_until_the_window_lets_one_go() -> None:
+    """The oldest of as many as there are attempts; what is then an interval old is forgotten."""
+    policy = RestartPolicy(attempts=2, interval=100, delay=10, mode="delay")
+    verdict = next_restart(policy, (20, 50, 60), Exit.FAILED, now=65, on_success=False)
+    assert (verdict.at, verdict.wait) == (150, 85)
+    assert (verdict.history, verdict.attempted) == ((60, 150), 2)
+
+
+def test_more_than_64_bits_are_cut_to_them() -> None:
+    """Whatever source the caller has, jitter stays within a quarter."""
+    policy = RestartPolicy(attempts=1, interval="1h", delay=1000)
+    for bits, wait in [(2**64, 1000), (2**64 + 2**63, 1125), (2**65 - 1, 1249)]:
+        assert (
+            next_restart(policy, (), Exit.FAILED, now=0, on_success=False, bits=bits).wait == wait
+        )
+
+
 def test_a_least_wait_keeps_virtual_time_going() -> None:
     """A policy without a delay still waits what the caller needs."""
     policy = RestartPolicy(attempts=2, interval="5s")
@@ -140,7 +192,7 @@ def test_who_is_started_again_after_success() -> None:
     for job_type in JobType:
         assert restarts_on_success(job_type.value) is (job_type in lasting)
         assert restarts_on_success(job_type.value, hook="prestart", sidecar=True)
-        assert not restarts_on_success(job_type.value, hook="poststart", sidecar=False)
+        assert not restarts_on_success(job_type.value, hook="poststart")
         assert not restarts_on_success(job_type.value, hook="poststop", sidecar=True)
 
 
@@ -163,9 +215,66 @@ def test_durations_are_text_or_nanoseconds() -> None:
         RestartPolicy(interval="1d")
 
 
+@pytest.mark.parametrize(
+    ("fields", "code", "sentence"),
+    [
+        (
+            {"mode": "dealy"},
+            ProblemCode.UNKNOWN_MODE,
+            "mode 'dealy' is unknown; did you mean 'delay'?",
+        ),
+        (
+            {"attempts": 0, "mode": "delay"},
+            ProblemCode.ZERO_ATTEMPTS_AMBIGUOUS,
+            "attempts = 0 never restarts, so mode must be fail; write mode, or attempts",
+        ),
+        (
+            {"interval": "4999ms", "delay": "1s"},
+            ProblemCode.INTERVAL_BELOW_MINIMUM,
+            "interval is 4.999s; write at least 5s",
+        ),
+        (
+            {"attempts": 4, "interval": "25s", "delay": "10s"},
+            ProblemCode.ATTEMPTS_DO_NOT_FIT_INTERVAL,
+            "4 attempts need an interval of 40s; yours is 25s",
+        ),
+        (
+            {"attempts": 1, "interval": "5s", "delay": "6s"},
+            ProblemCode.ATTEMPTS_DO_NOT_FIT_INTERVAL,
+            "1 attempt needs an interval of 6s; yours is 5s",
+        ),
+    ],
+)
+def test_each_problem_says_what_would_be_right(
+    fields: dict[str, object], code: ProblemCode, sentence: str
+) -> None:
+    """The only problem of a policy that is fine but for *fields*."""
+    fine = {"attempts": 2, "interval": "1m", "delay": "15s", "mode": "fail"}
+    (problem,) = RestartPolicy(**{**fine, **fields}).problems()
+    assert (problem.code, problem.sentence) == (code, sentence)
+    assert problem.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"attempts": 4, "interval": "40s", "delay": "10s"},
+        {"attempts": 0, "interval": "5s", "delay": "10s"},
+        {"attempts": -1, "interval": "5s", "delay": "10s"},
+        {"attempts": 2, "interval": "5s", "mode": "delay"},
+    ],
+)
+def test_what_just_fits_is_no_problem(fields: dict[str, object]) -> None:
+    """The edge belongs to what is right."""
+    assert RestartPolicy(**fields).problems() == ()
+
+
 def test_attempts_that_do_not_fit_are_told_what_would() -> None:
     """The figures beside the sentence are those in it."""
     (problem,) = RestartPolicy(attempts=4, interval="25s", delay="10s").problems()
-    assert problem.code is ProblemCode.ATTEMPTS_DO_NOT_FIT_INTERVAL
-    assert problem.sentence == "4 attempts need an interval of 40s; yours is 25s"
     assert (problem.possible_attempts, problem.recommended_interval) == (2, 40_000_000_000)
+    *_, problem = RestartPolicy(attempts=2, interval=-5, delay=1).problems()
+    assert (problem.possible_attempts, problem.recommended_interval) == (0, 2)
+    for fields in ({"attempts": 0, "delay": 1}, {"attempts": 2, "delay": 0}):
+        (problem,) = RestartPolicy(interval=-5, **fields).problems()
+        assert problem.code is ProblemCode.INTERVAL_BELOW_MINIMUM

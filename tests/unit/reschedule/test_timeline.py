@@ -1,5 +1,8 @@
 """Timelines and outlooks: the verdicts followed run by run."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +52,75 @@ def test_an_outlook_is_where_the_timeline_ends(policy: ReschedulePolicy, runtime
     else:
         assert seen.prospect is Prospect.NEVER
         assert (seen.runs, seen.after) == (None, None)
+        assert seen.last in [step.verdict for step in steps]
         assert len(steps) == FAR
+
+
+@pytest.mark.parametrize(
+    ("fields", "runtime", "prospect"),
+    [
+        # An event leaves the window when it is an interval old, so that two of 10 are too few.
+        ({"attempts": 3, "interval": 20, "delay": 10}, 0, Prospect.NEVER),
+        ({"attempts": 3, "interval": 21, "delay": 10}, 0, Prospect.GIVES_UP),
+        # A delay as long as the interval ends it.
+        ({"attempts": 5, "interval": 20, "delay": 20}, 0, Prospect.GIVES_UP),
+        # Delays that still grow are no circle, however empty the window.
+        (
+            {
+                "attempts": 9,
+                "interval": 100,
+                "delay": 5,
+                "delay_function": "exponential",
+                "max_delay": 500,
+            },
+            60,
+            Prospect.GIVES_UP,
+        ),
+        # What is exactly an interval old when the next is placed stays in the history.
+        (
+            {
+                "attempts": 9,
+                "interval": 40,
+                "delay": 10,
+                "delay_function": "fibonacci",
+                "max_delay": 30,
+            },
+            30,
+            Prospect.NEVER,
+        ),
+        ({"unlimited": True, "delay": 7}, 3, Prospect.NEVER),
+    ],
+)
+def test_an_outlook_at_the_edges(fields: dict[str, Any], runtime: int, prospect: Prospect) -> None:
+    """The same end as the timeline's, with a verdict of it."""
+    policy = ReschedulePolicy(**fields)
+    seen, steps = outlook(policy, runtime=runtime), timeline(policy, runtime=runtime, failures=FAR)
+    assert seen.prospect is prospect
+    assert seen.last in [step.verdict for step in steps]
+    assert (prospect is Prospect.GIVES_UP) is (len(steps) < FAR)
+
+
+def test_an_outlook_past_the_end_of_time_is_unknown() -> None:
+    """Delays that double for 292 years; the last verdict is that on the last run there was."""
+    policy = ReschedulePolicy(
+        attempts=900,
+        interval=INT64_MAX,
+        delay=10**6,
+        delay_function="exponential",
+        max_delay=INT64_MAX,
+    )
+    seen, steps = outlook(policy, runtime=5), timeline(policy, runtime=5, failures=99)
+    assert (seen.prospect, seen.runs, seen.after) == (Prospect.UNKNOWN, None, None)
+    assert seen.last == steps[-1].verdict
+    edge = ReschedulePolicy(attempts=9, interval=INT64_MAX, delay=1)
+    assert outlook(edge, runtime=2**62 - 1).last.attempted == 1
+    assert outlook(edge, runtime=2**62).last.attempted == 0
+
+
+def test_a_timeline_ends_with_time() -> None:
+    """A replacement at the end of int64 is none."""
+    policy = ReschedulePolicy(delay=2**62, unlimited=True)
+    assert [step.started for step in timeline(policy)] == [0, 2**62]
 
 
 @given(policy=policies(), runtime=st.integers(-5, INT64_MAX))
@@ -90,6 +161,7 @@ def test_a_window_that_refills_is_told_from_one_that_fills() -> None:
 
 def test_what_no_policy_and_a_disabled_one_come_to() -> None:
     """One run; the reason says which it was."""
+    assert outlook(None).after == 0
     for policy, reason in [
         (None, VerdictReason.NO_POLICY),
         (ReschedulePolicy(), VerdictReason.DISABLED),
@@ -106,7 +178,9 @@ def test_a_timeline_ends_where_it_is_told_to() -> None:
     assert len(timeline(policy)) == 100
     assert [step.started // NANOS for step in timeline(policy, failures=3)] == [0, 10, 20]
     assert [step.started // NANOS for step in timeline(policy, until=20 * NANOS)] == [0, 10, 20]
-    assert timeline(policy, failures=0) == []
+    assert timeline(policy, failures=0) == timeline(policy, failures=-1) == []
+    still = ReschedulePolicy(unlimited=True)
+    assert len(timeline(still, until=5)) == 200_000
     assert outlook(policy).prospect is Prospect.NEVER
 
 

@@ -1,6 +1,7 @@
 """Problems of a policy: their sentences, their severity, and what moves them."""
 
 import pytest
+from msgspec import structs
 
 from pyresched.errors import InputError
 from pyresched.model import NANOS, ReschedulePolicy
@@ -73,6 +74,11 @@ def test_the_defaults_of_every_job_type_are_fine() -> None:
             ProblemCode.ATTEMPTS_DO_NOT_FIT_INTERVAL,
             "10 attempts need an interval of 3h20m; yours is 1h",
         ),
+        (
+            {"attempts": 1, "interval": 20 * NANOS},
+            ProblemCode.ATTEMPTS_DO_NOT_FIT_INTERVAL,
+            "1 attempt needs an interval of 30s; yours is 20s",
+        ),
     ],
 )
 def test_each_problem_says_what_would_be_right(fields, code, sentence) -> None:
@@ -101,6 +107,77 @@ def test_a_recommended_interval_is_in_whole_seconds_and_enough(fields, interval)
     *_, last = problems(policy)
     assert (
         last.sentence == f"{policy.attempts} attempts need an interval of {interval}; yours is 1ns"
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "sentence"),
+    [
+        (
+            ReschedulePolicy(),
+            {"job_type": "system"},
+            "a system job is never rescheduled; drop the reschedule block",
+        ),
+        (
+            None,
+            {"job_type": "batch"},
+            "a batch job needs a reschedule policy; merge it with its defaults",
+        ),
+        (
+            ReschedulePolicy(delay="4s", unlimited=True),
+            {},
+            "delay is 4s with unlimited = true; write at least 5s, or limit the attempts",
+        ),
+        (
+            ReschedulePolicy(attempts=3, delay="10s", unlimited=True, interval="1h"),
+            {"origins": {"attempts": "group", "unlimited": "job"}},
+            (
+                "attempts = 3 (group) beside unlimited = true (job); "
+                "drop attempts, or write unlimited = false"
+            ),
+        ),
+    ],
+)
+def test_problems_of_more_than_a_field_are_told_too(policy, options, sentence) -> None:
+    """Types without and with a policy, haste without an end, and who wrote what excludes."""
+    assert problems(policy, **options)[0].sentence == sentence
+
+
+def test_a_policy_that_never_ends_is_told_its_figures() -> None:
+    """The exact check's own, and the whole seconds that both checks want."""
+    policy = ReschedulePolicy(
+        attempts=15, interval="26m30s", delay="30s", delay_function="exponential", max_delay="2m"
+    )
+    (problem,) = policy.problems()
+    assert problem.sentence == (
+        "15 attempts need an interval of 27m1s to be used up; yours is 26m30s, "
+        "so a job that always fails may never stop"
+    )
+    assert (problem.possible_attempts, problem.recommended_interval) == (14, 1620 * NANOS + 1)
+    (enough,) = ReschedulePolicy(
+        attempts=3, interval="20s", delay="10s", delay_function="constant"
+    ).problems()
+    assert enough.sentence == "3 attempts need an interval of 30s; yours is 20s"
+
+
+def test_the_edge_of_each_least_figure_belongs_to_what_is_right() -> None:
+    """An interval of 15 s, a max_delay of the minimum."""
+    assert ReschedulePolicy(attempts=1, interval="15s", delay="5s").problems() == ()
+    least = ReschedulePolicy(
+        attempts=2, interval="1m", delay="3s", delay_function="exponential", max_delay="3s"
+    )
+    assert least.problems(min_delay="3s") == ()
+
+
+def test_a_policy_passes_on_what_it_is_asked() -> None:
+    """Its own method answers as the function does."""
+    policy = ReschedulePolicy(attempts=15, interval="1600s", delay="30s", max_delay="2m")
+    policy = structs.replace(policy, delay_function="exponential")
+    for options in ({}, {"job_type": "system"}, {"min_delay": "1m"}, {"dialect": "exact"}):
+        assert policy.problems(**options) == problems(policy, **options) != ()
+    assert len({policy.problems(**each) for each in ({}, {"dialect": "exact"})}) == 2
+    assert str(ReschedulePolicy.default("service")) == (
+        "unlimited with exponential delay, max_delay = 1h0m0s"
     )
 
 

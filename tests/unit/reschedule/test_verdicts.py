@@ -4,7 +4,7 @@ import pytest
 
 from kit.policies import always_failing, history
 from pyresched.model import NANOS, ReschedulePolicy, VerdictReason
-from pyresched.reschedule import next_delay, next_reschedule
+from pyresched.reschedule import Verdict, next_delay, next_reschedule
 
 THREE = ReschedulePolicy(attempts=3, interval=100, delay=5)
 
@@ -46,6 +46,63 @@ def test_a_verdict_shows_what_was_used_of_what_there_is() -> None:
     assert (verdict.attempted, verdict.attempts, verdict.delay, verdict.at) == (2, 3, 5, 105)
     refused = next_reschedule(THREE, history((70, 5), (80, 5), (90, 5)), 100)
     assert (refused.attempted, refused.attempts, refused.at) == (3, 3, 105)
+
+
+def test_figures_are_zero_where_nothing_counts() -> None:
+    """Without a policy, and with one that has no limit; one attempt is a limit."""
+    nothing = next_reschedule(None, None, 100)
+    assert (nothing.attempted, nothing.attempts, nothing.interval) == (0, 0, 0)
+    endless = ReschedulePolicy(interval=100, delay=5, unlimited=True)
+    verdict = next_reschedule(endless, None, 100)
+    assert (verdict.attempted, verdict.attempts, verdict.interval) == (0, 0, 0)
+    single = ReschedulePolicy(attempts=1, interval=100, delay=5)
+    verdict = next_reschedule(single, None, 100)
+    assert (verdict.attempted, verdict.attempts, verdict.interval) == (0, 1, 100)
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence", "used"),
+    [
+        (VerdictReason.ELIGIBLE, "tried again after 1m30s", "2/3 in 1h"),
+        (VerdictReason.DISABLED, "disabled: the policy allows no reschedule", "2/3 in 1h"),
+        (VerdictReason.NO_POLICY, "no policy: nothing is tried again", "2/3 in 1h"),
+        (VerdictReason.EXHAUSTED, "exhausted: 2 of 3 in 1h", "2/3 in 1h"),
+        (
+            VerdictReason.DELAY_PAST_INTERVAL,
+            "the delay of 1m30s is not shorter than the interval of 1h",
+            "2/3 in 1h",
+        ),
+        (
+            VerdictReason.NOT_APPLICABLE,
+            "not applicable to system and sysbatch jobs",
+            "2/3 in 1h",
+        ),
+        (
+            VerdictReason.PAST_PROGRESS_DEADLINE,
+            "deployment past its progress deadline",
+            "2/3 in 1h",
+        ),
+    ],
+)
+def test_each_reason_has_a_sentence(reason, sentence, used) -> None:
+    """With the figures of the verdict."""
+    verdict = Verdict(
+        eligible=reason is VerdictReason.ELIGIBLE,
+        at=0,
+        delay=90 * NANOS,
+        attempted=2,
+        attempts=3,
+        reason=reason,
+        interval=3600 * NANOS,
+    )
+    assert (verdict.sentence(), verdict.used) == (sentence, used)
+
+
+def test_what_was_used_without_a_limit() -> None:
+    """Unlimited, or nothing at all."""
+    endless = ReschedulePolicy(delay=5, unlimited=True)
+    assert next_reschedule(endless, None, 0).used == "unlimited"
+    assert next_reschedule(None, None, 0).used == "none"
 
 
 def delays(function: str, *, delay: int = 5, max_delay: int = 0, runs: tuple[int, ...] = ()):

@@ -98,3 +98,10 @@ def test_the_last_writer_of_a_field_wins_and_is_named(job, group, job_type) -> N
                 assert getattr(policy, name) == getattr(ReschedulePolicy.default(job_type), name)
             else:
                 assert getattr(policy, name) == 0
+
+
+def test_a_type_that_nobody_knows_fills_nothing_in() -> None:
+    """What is written stands over zeros; validation names the type."""
+    policy, origins = merge_reschedule(None, RescheduleBlock(attempts=2), "cron")
+    assert policy == ReschedulePolicy(attempts=2, delay_function="")
+    assert origins["delay"] is Origin.DEFAULT
