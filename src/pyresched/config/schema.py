@@ -36,12 +36,14 @@ from pyresched.model import (
     ResourceCondition,
     ResourceSpec,
     ResourceVector,
+    RestartBlock,
     Rounding,
     Taint,
     WellKnownNodeType,
     parse_quantity,
 )
 from pyresched.model.queues import queue_faults
+from pyresched.reschedule import Dialect, RestartPolicy
 from pyresched.reschedule.followups import WINDOW
 
 __all__ = ["SchedulingConfig", "config_from", "load_config"]
@@ -68,7 +70,9 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     so many; with `rate_scope` "pool" each pool has its own; `lease_duration` None
     means that a lease lasts until its run ends, else it is in ns; `reschedule` replaces fields of
     the default policy of a job type; jobs that are due within `reschedule_window` ns are served
-    together; a submit to an unknown queue makes it, with weight 1, unless
+    together; a submit wants delays of at least `reschedule_min_delay` ns and checks attempts
+    against intervals as `reschedule_dialect` says; `restart` is to restarts what `reschedule` is
+    to reschedules; a submit to an unknown queue makes it, with weight 1, unless
     `create_queues` is false. docs/configuration.md has all keys.
     """
 
@@ -96,6 +100,9 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     lease_duration: WrittenDuration | None = None
     reschedule: dict[str, RescheduleBlock] = {}
     reschedule_window: WrittenDuration = WINDOW
+    reschedule_min_delay: WrittenDuration = 0
+    reschedule_dialect: Dialect = Dialect.NOMAD
+    restart: dict[str, RestartBlock] = {}
     queues: tuple[Queue, ...] = ()
     create_queues: bool = True
 
@@ -211,6 +218,15 @@ class SchedulingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         block = self.reschedule.get(job_type)
         return default if default is None or block is None else block.over(default)
 
+    def restart_for(self, job_type: str) -> RestartPolicy:
+        """The restart policy of a group of a *job_type* that writes none.
+
+        Raises InputError for an unknown job type.
+        """
+        default = RestartPolicy.default(job_type)
+        block = self.restart.get(job_type)
+        return default if block is None else structs.replace(default, **block.written())
+
     @cached_property
     def _classes(self) -> dict[str, PriorityClass]:
         return {each.name: each for each in self.priority_classes}
@@ -312,7 +328,11 @@ def _faults(config: SchedulingConfig) -> Iterator[Fault]:
     if config.reschedule_window < 0:
         sentence = f"{config.reschedule_window} is negative; write 0 for none"
         yield Fault("reschedule_window", sentence)
+    if config.reschedule_min_delay < 0:
+        sentence = f"{config.reschedule_min_delay} is negative; write 0 for none"
+        yield Fault("reschedule_min_delay", sentence)
     yield from _reschedule_faults(config.reschedule)
+    yield from _restart_faults(config.restart)
 
 
 def _resource_faults(resources: Sequence[Resource]) -> Iterator[Fault]:
@@ -357,6 +377,23 @@ def _queue_faults(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...],
         written.get("max_fraction_by_class", {}),
         written.get("max_fraction_by_class_by_pool", {}),
     )
+
+
+def _restart_faults(blocks: Mapping[str, RestartBlock]) -> Iterator[Fault]:
+    for job_type, block in blocks.items():
+        path = f"restart.{job_type}"
+        if job_type not in _JOB_TYPES:
+            yield Fault(path, f"unknown job type; {did_you_mean(job_type, _JOB_TYPES)}")
+            continue
+        written = block.written()
+        negative = [
+            name for name, value in written.items() if not isinstance(value, str) and value < 0
+        ]
+        for name in negative:
+            yield Fault(f"{path}.{name}", f"{written[name]} is negative; write 0 or more")
+        if not negative:
+            policy = structs.replace(RestartPolicy.default(job_type), **written)
+            yield from (Fault(path, problem.sentence) for problem in policy.problems())
 
 
 def _reschedule_faults(blocks: Mapping[str, RescheduleBlock]) -> Iterator[Fault]:

@@ -25,7 +25,14 @@ from pyresched.ids import (
     RunId,
 )
 from pyresched.model.avoid import AvoidRank, avoided_nodes
-from pyresched.model.blocks import RescheduleBlock
+from pyresched.model.blocks import (
+    Block,
+    DisconnectBlock,
+    MigrateBlock,
+    RescheduleBlock,
+    RestartBlock,
+    UpdateBlock,
+)
 from pyresched.model.changes import Changes, Event, EventKind, RowKey
 from pyresched.model.classes import (
     AwayEntry,
@@ -51,7 +58,7 @@ from pyresched.model.rounds import (
     RoundResult,
     Termination,
 )
-from pyresched.model.rules import DisconnectRule, GroupRules, MigrateRule, UpdateRule
+from pyresched.model.rules import DisconnectRule, GroupRules, MigrateRule, UpdateRule, rule_faults
 from pyresched.model.states import NEXT, next_state
 from pyresched.reschedule import JobType, ReschedulePolicy, Verdict, VerdictReason
 
@@ -62,8 +69,10 @@ __all__ = [
     "AvoidRank",
     "AwayEntry",
     "AwayNodeType",
+    "Block",
     "Changes",
     "Constraint",
+    "DisconnectBlock",
     "DisconnectRule",
     "Draft",
     "Duration",
@@ -84,6 +93,7 @@ __all__ = [
     "JobType",
     "LastReschedule",
     "Method",
+    "MigrateBlock",
     "MigrateRule",
     "Move",
     "Node",
@@ -111,6 +121,7 @@ __all__ = [
     "ResourceCondition",
     "ResourceSpec",
     "ResourceVector",
+    "RestartBlock",
     "RoundResult",
     "Rounding",
     "RowKey",
@@ -122,6 +133,7 @@ __all__ = [
     "Termination",
     "Toleration",
     "UnschedulableReason",
+    "UpdateBlock",
     "UpdateRule",
     "Verdict",
     "VerdictReason",
@@ -131,4 +143,5 @@ __all__ = [
     "next_state",
     "parse_duration",
     "parse_quantity",
+    "rule_faults",
 ]

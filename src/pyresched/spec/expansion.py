@@ -5,34 +5,43 @@ Ids and the time come in as arguments, so that the same spec gives the same jobs
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, UnsetType
 
 from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError
 from pyresched.model import (
+    Block,
     Gang,
+    GroupRules,
     Instant,
     Job,
     Requirements,
-    RescheduleBlock,
     ResourceVector,
     Rounding,
+    rule_faults,
 )
 from pyresched.model.system import SYSTEM_TYPES
-from pyresched.spec.defaults import merge_reschedule
+from pyresched.spec.defaults import (
+    merge_disconnect,
+    merge_migrate,
+    merge_reschedule,
+    merge_restart,
+    merge_update,
+)
 from pyresched.spec.schema import GangBlock, GroupSpec, JobSpec
 
 __all__ = ["expand"]
 
 _FEWEST_MEMBERS: Final = 2
+_KILL_TIMEOUT: Final = GroupRules().kill_timeout
 
 
 def expand(
     spec: JobSpec, config: SchedulingConfig, *, ids: Callable[[], str], now: Instant
 ) -> tuple[Job, ...]:
-    """The jobs that *spec* asks for, group by group, each with its effective policy.
+    """The jobs that *spec* asks for, group by group, with their effective policy and rules.
 
     *ids* makes a fresh id at each call: one for each gang, then one for each of its members.
     A payload is `{"tasks": [{"name": ..., "command": [...], "env": {...}}, ...]}`. Raises
@@ -65,6 +74,7 @@ def expand(
                 spec.type.value,
                 default=config.policy_for(spec.type.value),
             )
+            rules = _rules(spec, group, config)
             gang, payload = _gang(group, ids), _payload(group)
             jobs.extend(
                 Job(
@@ -78,6 +88,7 @@ def expand(
                     gang=gang,
                     job_type=spec.type.value,
                     policy=policy,
+                    rules=rules,
                     payload=payload,
                 )
                 for _ in range(group.count)
@@ -100,8 +111,32 @@ def _naming(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {bad}") from None
 
 
-def _block(written: RescheduleBlock | UnsetType) -> RescheduleBlock | None:
+B = TypeVar("B", bound=Block)
+
+
+def _block(written: B | UnsetType) -> B | None:
     return None if written is UNSET else written
+
+
+def _rules(spec: JobSpec, group: GroupSpec, config: SchedulingConfig) -> GroupRules:
+    """The effective rules of *group*, which its jobs share. Raises InputError for what is wrong."""
+    restart, _ = merge_restart(_block(group.restart), config.restart_for(spec.type.value))
+    disconnect, _ = merge_disconnect(_block(group.disconnect))
+    migrate, _ = merge_migrate(_block(spec.migrate), _block(group.migrate), spec.type.value)
+    update, _ = merge_update(_block(spec.update), _block(group.update))
+    rules = GroupRules(
+        group=f"{spec.name}/{group.name}",
+        count=group.count,
+        version=spec.version,
+        restart=restart,
+        disconnect=disconnect,
+        migrate=migrate,
+        update=update,
+        kill_timeout=max((task.kill_timeout for task in group.tasks), default=_KILL_TIMEOUT),
+    )
+    for name, sentence in rule_faults(rules):
+        raise InputError(f"group {group.name!r}: {name}: {sentence}")
+    return rules
 
 
 def _request(group: GroupSpec, config: SchedulingConfig) -> ResourceVector:

@@ -11,30 +11,40 @@ from typing import Any, Final
 from msgspec import UNSET, Struct, UnsetType
 
 from pyresched.config.reading import Fault, decode, read_mapping, refuse
+from pyresched.durations import INT64_MAX, NANOS, WrittenDuration, short_duration
 from pyresched.errors import InputError
 from pyresched.model import (
     Constraint,
+    DisconnectBlock,
     JobType,
+    MigrateBlock,
     Preference,
     QueueName,
     RescheduleBlock,
+    RestartBlock,
     Spread,
     Toleration,
+    UpdateBlock,
 )
 
 __all__ = ["GangBlock", "GroupSpec", "JobSpec", "TaskSpec", "load_spec", "spec_from"]
 
 _UINT32_MAX: Final = 2**32 - 1
 _MOST_JOBS: Final = 1_000_000
+_NOWHERE_ELSE: Final = (JobType.SYSTEM, JobType.SYSBATCH)
 
 
 class TaskSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One program. A `command` that is text goes to `/bin/sh -c`, a list is started as it is."""
+    """One program. A `command` that is text goes to `/bin/sh -c`, a list is started as it is.
+
+    It may take `kill_timeout` to end when it is asked to.
+    """
 
     name: str = "main"
     command: str | tuple[str, ...]
     env: dict[str, str | int] = {}
     resources: dict[str, str | int | float] = {}
+    kill_timeout: WrittenDuration = 5 * NANOS
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -73,13 +83,18 @@ class GroupSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     nodes: tuple[str, ...] = ()
     tasks: tuple[TaskSpec, ...] = ()
     reschedule: RescheduleBlock | UnsetType = UNSET
+    restart: RestartBlock | UnsetType = UNSET
+    disconnect: DisconnectBlock | UnsetType = UNSET
+    migrate: MigrateBlock | UnsetType = UNSET
+    update: UpdateBlock | UnsetType = UNSET
 
 
 class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job as written. `priority` orders jobs in their queue, lower first.
 
     No `priority_class` is the configured default, no `pools` the first configured pool, no
-    `job_set` the job's name.
+    `job_set` the job's name. The jobs of one `version` are one deployment. Blocks hold for every
+    group, which may write fields of its own.
     """
 
     name: str
@@ -91,7 +106,10 @@ class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     priority_class: str = ""
     pools: tuple[str, ...] = ()
     meta: dict[str, str] = {}
+    version: int = 0
     reschedule: RescheduleBlock | UnsetType = UNSET
+    migrate: MigrateBlock | UnsetType = UNSET
+    update: UpdateBlock | UnsetType = UNSET
 
 
 def load_spec(path: str | Path) -> JobSpec:
@@ -114,6 +132,9 @@ def _faults(spec: JobSpec) -> Iterator[Fault]:
             yield Fault(key, "is empty; write a name")
     if not 0 <= spec.priority <= _UINT32_MAX:
         yield Fault("priority", f"{spec.priority} is out of range; write 0 to {_UINT32_MAX}")
+    if not 0 <= spec.version <= INT64_MAX:
+        yield Fault("version", f"{spec.version} is out of range; write 0 or more")
+    yield from _canary_faults(spec.update, "update")
     if not spec.groups:
         yield Fault("groups", "none is left; write at least one")
     names = [group.name for group in spec.groups]
@@ -124,15 +145,18 @@ def _faults(spec: JobSpec) -> Iterator[Fault]:
         if group.name in names[:i]:
             yield Fault(f"{path}.name", f"{group.name!r} is there twice; rename one")
         yield from _group_faults(group, path)
-    if spec.type in (JobType.SYSTEM, JobType.SYSBATCH):
-        yield from _misplaced_blocks(spec)
+    yield from _misplaced_blocks(spec)
 
 
 def _group_faults(group: GroupSpec, path: str) -> Iterator[Fault]:
     if not 0 <= group.count <= _MOST_JOBS:
         yield Fault(f"{path}.count", f"{group.count} is out of range; write 0 to {_MOST_JOBS}")
+    yield from _canary_faults(group.update, f"{path}.update")
     names = [task.name for task in group.tasks]
     for i, task in enumerate(group.tasks):
+        if task.kill_timeout < 0:
+            sentence = f"{short_duration(task.kill_timeout)} is negative; write 0 or more"
+            yield Fault(f"{path}.tasks[{i}].kill_timeout", sentence)
         if not task.name:
             yield Fault(f"{path}.tasks[{i}].name", "is empty; write a name")
         if task.name in names[:i]:
@@ -145,10 +169,30 @@ def _group_faults(group: GroupSpec, path: str) -> Iterator[Fault]:
                 yield Fault(f"{path}.tasks[{i}].env", f"{name[:64]!r} {sentence}")
 
 
+def _canary_faults(block: UpdateBlock | UnsetType, path: str) -> Iterator[Fault]:
+    """What asks for a part of deployments that there is not."""
+    written = {} if block is UNSET else block.written()
+    for name in ("canary", "auto_promote", "auto_revert"):
+        if written.get(name):
+            sentence = "canaries, promotion and reverting are not supported; leave it out"
+            yield Fault(f"{path}.{name}", sentence)
+
+
 def _misplaced_blocks(spec: JobSpec) -> Iterator[Fault]:
-    sentence = f"a {spec.type.value} job is never rescheduled; drop the block"
-    if spec.reschedule is not UNSET:
-        yield Fault("reschedule", sentence)
-    for i, group in enumerate(spec.groups):
-        if group.reschedule is not UNSET:
-            yield Fault(f"groups[{i}].reschedule", sentence)
+    """Blocks that the type of the job has no use for."""
+    kind = spec.type
+    refused = {}
+    if kind in _NOWHERE_ELSE:
+        refused["reschedule"] = "is never rescheduled"
+    if kind is not JobType.SERVICE:
+        refused["migrate"] = "leaves draining nodes by no rule of its own"
+        refused["update"] = "has no deployments"
+    places = [("", spec), *((f"groups[{i}].", group) for i, group in enumerate(spec.groups))]
+    for path, where in places:
+        for name, sentence in refused.items():
+            if getattr(where, name) is not UNSET:
+                yield Fault(f"{path}{name}", f"a {kind.value} job {sentence}; drop the block")
+    for i, group in enumerate(spec.groups if kind in _NOWHERE_ELSE else ()):
+        if group.disconnect is not UNSET and group.disconnect.stop_on_client_after is not UNSET:
+            path = f"groups[{i}].disconnect.stop_on_client_after"
+            yield Fault(path, f"a {kind.value} job has none; leave it out")

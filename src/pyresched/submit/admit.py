@@ -31,6 +31,7 @@ from pyresched.model import (
     ReschedulePolicy,
     UnschedulableReason,
     next_state,
+    rule_faults,
 )
 from pyresched.model.system import SYSTEM_TYPES, as_template
 from pyresched.reschedule import Severity, problems
@@ -199,7 +200,7 @@ def _job_faults(
         if job.gang is not None and job.job_type in SYSTEM_TYPES:
             sentence = f"a {job.job_type} job is one on each node; leave out its gang"
             yield Fault(f"job {job.id!r}: gang", sentence)
-        alike = (job.queue, job.requirements, job.pools, job.job_type, job.policy)
+        alike = (job.queue, job.requirements, job.pools, job.job_type, job.policy, job.rules)
         if alike in good:
             continue
         faults = list(_kind_faults(job, queues, config))
@@ -225,14 +226,22 @@ def _kind_faults(
     for pool in job.pools:
         yield from _asked(f"{path}: pools", config.pool, pool)
     yield from _asked(f"{path}: job_type", config.policy_for, job.job_type)
-    # How soon a run may be tried again at the least is for those who write policies to say.
     wrong = list(_untyped(job.policy))
     if job.policy is not None and job.job_type in SYSTEM_TYPES:
         wrong = [f"a {job.job_type} job has none; leave it out"]
     yield from (Fault(f"{path}: policy", sentence) for sentence in wrong)
-    for problem in () if wrong else problems(job.policy, min_delay=0):
+    found = (
+        ()
+        if wrong
+        else problems(
+            job.policy, min_delay=config.reschedule_min_delay, dialect=config.reschedule_dialect
+        )
+    )
+    for problem in found:
         if problem.severity is Severity.ERROR:
             yield Fault(f"{path}: policy", problem.sentence)
+    for name, sentence in rule_faults(job.rules):
+        yield Fault(f"{path}: rules{name and '.'}{name}", sentence)
     yield from _asked(
         f"{path}: priority_class", config.priority_class, job.requirements.priority_class
     )

@@ -1,9 +1,10 @@
 """The configuration: its defaults, its limits, and how faults are named."""
 
 import pytest
+from msgspec import structs
 
 from pyresched.config import SchedulingConfig, config_from
-from pyresched.errors import ConfigError
+from pyresched.errors import ConfigError, InputError
 from pyresched.model import (
     AwayEntry,
     PriorityClass,
@@ -12,6 +13,7 @@ from pyresched.model import (
     Taint,
     WellKnownNodeType,
 )
+from pyresched.reschedule import RestartPolicy
 
 
 def test_the_defaults_work_as_they_stand() -> None:
@@ -247,6 +249,12 @@ LIMITS: list[tuple[dict[str, object], str, str]] = [
             "reschedule.batch.delay_function",
             "did you mean 'constant'?",
         ),
+        ({"reschedule_min_delay": "-1s"}, "reschedule_min_delay", "write 0 for none"),
+        ({"reschedule_dialect": "exactly"}, "reschedule_dialect", "did you mean 'exact'?"),
+        ({"restart": {"bach": {}}}, "restart.bach", "did you mean 'batch'?"),
+        ({"restart": {"batch": {"delay": -1}}}, "restart.batch.delay", "0 or more"),
+        ({"restart": {"batch": {"mode": "dealy"}}}, "restart.batch", "did you mean 'delay'?"),
+        ({"restart": {"system": {"interval": "1s"}}}, "restart.system", "write at least 5s"),
     ],
 )
 def test_a_fault_names_file_key_and_what_would_be_right(
@@ -298,6 +306,17 @@ def test_written_retry_fields_replace_those_of_the_type() -> None:
     assert (policy.attempts, policy.delay) == (3, 10 * 10**9)
     assert policy.interval == 24 * 3600 * 10**9
     assert config.policy_for("service") == ReschedulePolicy.default("service")
+
+
+def test_written_restart_fields_replace_those_of_the_type() -> None:
+    """For job files; what is not written stays the default of the type."""
+    config = config_from({"restart": {"batch": {"attempts": 0}, "system": {"mode": "delay"}}})
+    default = RestartPolicy.default("batch")
+    assert config.restart_for("batch") == structs.replace(default, attempts=0)
+    assert config.restart_for("system").mode == "delay"
+    assert config.restart_for("sysbatch") == default
+    with pytest.raises(InputError, match="did you mean 'batch'"):
+        config.restart_for("bach")
 
 
 def test_a_pool_may_count_resources_its_own_way() -> None:

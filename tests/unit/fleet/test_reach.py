@@ -106,11 +106,11 @@ def test_a_run_out_of_reach_is_replaced_by_its_policy(job_type) -> None:
 def test_who_must_not_be_replaced_runs_on_and_stays_bound() -> None:
     """By its rule, or since its policy gives it nothing, or its deployment has failed."""
     exhausted = ReschedulePolicy()
-    update = UpdateRule(progress_deadline=1)
+    update = UpdateRule(progress_deadline=1, min_healthy_time=0)
     made = started(
         job("rule", policy=POLICY, rules=rules(KEPT)),
         job("policy", policy=exhausted, rules=rules()),
-        job("deployed", policy=POLICY, rules=rules(update=update)),
+        job("deployed", policy=POLICY, rules=rules(update=update, count=2)),
     )
     made.disconnect_nodes(["n1"], 2)
     made.step(3)

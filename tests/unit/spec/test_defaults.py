@@ -1,13 +1,35 @@
 """Merging of reschedule blocks: job, group, default; and where each value comes from."""
 
 import itertools
+from collections.abc import Mapping
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from kit.reschedule_vectors import facts, policy_of
-from pyresched.model import NANOS, RescheduleBlock, ReschedulePolicy
+from pyresched.model import (
+    NANOS,
+    Block,
+    DisconnectBlock,
+    DisconnectRule,
+    MigrateBlock,
+    MigrateRule,
+    RescheduleBlock,
+    ReschedulePolicy,
+    RestartBlock,
+    UpdateBlock,
+    UpdateRule,
+)
+from pyresched.reschedule import RestartPolicy
 from pyresched.spec import Origin, merge_reschedule
+from pyresched.spec.defaults import (
+    merge_disconnect,
+    merge_migrate,
+    merge_restart,
+    merge_update,
+)
 
 FIELDS = RescheduleBlock.__struct_fields__
 
@@ -105,3 +127,85 @@ def test_a_type_that_nobody_knows_fills_nothing_in() -> None:
     policy, origins = merge_reschedule(None, RescheduleBlock(attempts=2), "cron")
     assert policy == ReschedulePolicy(attempts=2, delay_function="")
     assert origins["delay"] is Origin.DEFAULT
+
+
+SECONDS = st.none() | st.integers(0, 99)
+
+
+def blocks(kind: type[Block], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Blocks of any written fields, or none."""
+    return st.none() | st.builds(
+        lambda **given: kind(**{name: value for name, value in given.items() if value is not None}),
+        **fields,
+    )
+
+
+MIGRATE = blocks(MigrateBlock, max_parallel=SECONDS, min_healthy_time=SECONDS)
+UPDATE = blocks(UpdateBlock, progress_deadline=SECONDS, min_healthy_time=SECONDS, canary=SECONDS)
+RESTART = blocks(
+    RestartBlock,
+    attempts=SECONDS,
+    interval=SECONDS,
+    delay=SECONDS,
+    mode=st.none() | st.sampled_from(["fail", "delay"]),
+)
+DISCONNECT = blocks(
+    DisconnectBlock,
+    lost_after=SECONDS,
+    stop_on_client_after=SECONDS,
+    replace=st.none() | st.booleans(),
+    reconcile=st.none() | st.sampled_from(["keep_original", "best_score"]),
+)
+
+
+def agrees(
+    made: Struct,
+    origins: Mapping[str, Origin],
+    default: Struct,
+    job: Block | None,
+    group: Block | None,
+) -> None:
+    """Group over job over default, field by field; origins in the order of the fields."""
+    assert tuple(origins) == made.__struct_fields__
+    for name in origins:
+        for origin, block in ((Origin.GROUP, group), (Origin.JOB, job)):
+            if block is not None and name in block.written():
+                assert (origins[name], getattr(made, name)) == (origin, block.written()[name])
+                break
+        else:
+            assert (origins[name], getattr(made, name)) == (Origin.DEFAULT, getattr(default, name))
+
+
+@given(MIGRATE, MIGRATE, UPDATE, UPDATE)
+def test_blocks_of_job_and_group_are_merged_as_reschedule_is(
+    job: MigrateBlock | None,
+    group: MigrateBlock | None,
+    job_update: UpdateBlock | None,
+    group_update: UpdateBlock | None,
+) -> None:
+    """A service has a migrate rule in any case, a deployment only where it is written."""
+    rule, origins = merge_migrate(job, group, "service")
+    assert rule is not None
+    agrees(rule, origins, MigrateRule(), job, group)
+    if job is None and group is None:
+        assert merge_migrate(job, group, "batch") == (None, {})
+    else:
+        assert merge_migrate(job, group, "batch") == (rule, origins)
+    update, origins = merge_update(job_update, group_update)
+    assert (update is None) is (job_update is None and group_update is None)
+    if update is not None:
+        agrees(update, origins, UpdateRule(), job_update, group_update)
+
+
+@given(RESTART, DISCONNECT, st.sampled_from(["service", "batch"]))
+def test_blocks_of_a_group_alone_stand_over_their_default(
+    restart: RestartBlock | None, disconnect: DisconnectBlock | None, job_type: str
+) -> None:
+    """Restarts have one by type; without a block nothing out of reach is tolerated."""
+    default = RestartPolicy.default(job_type)
+    policy, origins = merge_restart(restart, default)
+    agrees(policy, origins, default, None, restart)
+    rule, origins = merge_disconnect(disconnect)
+    assert (rule is None) is (disconnect is None)
+    if rule is not None:
+        agrees(rule, origins, DisconnectRule(), None, disconnect)

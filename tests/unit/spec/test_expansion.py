@@ -3,21 +3,27 @@
 import itertools
 
 import pytest
+from msgspec import structs
 
 from pyresched.config import SchedulingConfig, config_from
 from pyresched.errors import InputError
 from pyresched.model import (
     Constraint,
+    DisconnectRule,
     Gang,
+    GroupRules,
     Job,
     JobState,
+    MigrateRule,
     Operator,
     Preference,
     RescheduleBlock,
     ReschedulePolicy,
     ResourceVector,
     Spread,
+    UpdateRule,
 )
+from pyresched.reschedule import RestartPolicy
 from pyresched.spec import expand, spec_from
 
 CONFIG = SchedulingConfig()
@@ -178,3 +184,76 @@ def test_a_group_of_a_system_job_is_one_template_without_a_policy(job_type) -> N
     """The scheduler makes a job of it for each node."""
     (only,) = jobs_of({}, type=job_type)
     assert (only.job_type, only.policy, only.gang) == (job_type, None, None)
+
+
+def test_every_job_carries_the_rules_of_its_group() -> None:
+    """One object for all of a group; defaults by type, the group's own fields over the job's."""
+    written = {
+        "count": 2,
+        "restart": {"attempts": 1},
+        "disconnect": {"lost_after": "1h", "reconcile": "keep_original"},
+        "migrate": {"min_healthy_time": "5s"},
+        "update": {"progress_deadline": "2m"},
+        "tasks": [
+            {"command": "a", "kill_timeout": "20s"},
+            {"command": "b", "name": "b", "kill_timeout": "3s"},
+        ],
+    }
+    job = {"type": "service", "version": 3, "migrate": {"max_parallel": 2}}
+    job["update"] = {"min_healthy_time": "1s", "progress_deadline": "9m"}
+    first, second = jobs_of(written, **job)
+    assert first.rules is second.rules
+    second_ns = 10**9
+    assert first.rules == GroupRules(
+        group="j/g",
+        count=2,
+        version=3,
+        restart=structs.replace(RestartPolicy.default("service"), attempts=1),
+        disconnect=DisconnectRule(lost_after=3600 * second_ns, reconcile="keep_original"),
+        migrate=MigrateRule(max_parallel=2, min_healthy_time=5 * second_ns),
+        update=UpdateRule(progress_deadline=120 * second_ns, min_healthy_time=second_ns),
+        kill_timeout=20 * second_ns,
+    )
+
+
+@pytest.mark.parametrize("job_type", ["service", "batch", "system", "sysbatch"])
+def test_a_group_that_writes_nothing_has_the_rules_of_its_type(job_type) -> None:
+    """Restarts for each, which the configuration may replace; a service migrates by a rule."""
+    (job,) = jobs_of(type=job_type)
+    assert job.rules == GroupRules(
+        group="j/g",
+        restart=RestartPolicy.default(job_type),
+        migrate=MigrateRule() if job_type == "service" else None,
+    )
+    config = config_from({"restart": {job_type: {"attempts": 0}}})
+    (job,) = jobs_of(type=job_type, config=config)
+    assert job.rules is not None
+    assert job.rules.restart is not None
+    assert job.rules.restart.attempts == 0
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ({"restart": {"mode": "dealy"}}, "restart: mode 'dealy' is unknown; did you mean 'delay'?"),
+        ({"restart": {"attempts": -1}}, "restart.attempts: -1 is not 0 or more"),
+        (
+            {"disconnect": {"lost_after": "1h", "stop_on_client_after": "1m"}},
+            "disconnect: lost_after and stop_on_client_after exclude each other; write one",
+        ),
+        (
+            {"disconnect": {"reconcile": "longest"}},
+            "disconnect.reconcile: 'longest' is unknown; did you mean 'longest_running'?",
+        ),
+        ({"migrate": {"max_parallel": 0}}, "migrate.max_parallel: 0 lets no run leave"),
+        (
+            {"update": {"progress_deadline": "10s"}},
+            "update.progress_deadline: 10s ends before a run is healthy, after 10s; write more",
+        ),
+    ],
+)
+def test_rules_that_cannot_be_are_named(group, message) -> None:
+    """Job, group, field, and what would be right."""
+    with pytest.raises(InputError) as caught:
+        jobs_of(group, type="service")
+    assert str(caught.value).startswith(f"job 'j': group 'g': {message}")

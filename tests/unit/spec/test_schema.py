@@ -146,6 +146,30 @@ def test_a_fault_in_a_file_names_the_file(tmp_path: Path) -> None:
             "drop the block",
         ),
         ({"meta": {"a": 1}}, "meta.a", "write text"),
+        ({"version": -1}, "version", "write 0 or more"),
+        ({"type": "batch", "update": {}}, "update", "has no deployments; drop the block"),
+        ({"type": "system", "groups": [{**GROUP, "update": {}}]}, "groups[0].update", "drop"),
+        ({"type": "sysbatch", "migrate": {}}, "migrate", "drop the block"),
+        ({"type": "batch", "groups": [{**GROUP, "migrate": {}}]}, "groups[0].migrate", "drop"),
+        ({"update": {"canary": 1}}, "update.canary", "canaries, promotion and reverting are not"),
+        (
+            {"groups": [{**GROUP, "update": {"auto_promote": True}}]},
+            "groups[0].update.auto_promote",
+            "leave it out",
+        ),
+        ({"update": {"auto_revert": True}}, "update.auto_revert", "leave it out"),
+        ({"restart": {}}, "restart", "unknown key"),
+        ({"groups": [{**GROUP, "restart": {"mod": "fail"}}]}, "groups[0].restart.mod", "'mode'?"),
+        (
+            {"type": "system", "groups": [{**GROUP, "disconnect": {"stop_on_client_after": 1}}]},
+            "groups[0].disconnect.stop_on_client_after",
+            "leave it out",
+        ),
+        (
+            {"groups": [{**GROUP, "tasks": [{"command": "a", "kill_timeout": "-1s"}]}]},
+            "groups[0].tasks[0].kill_timeout",
+            "-1s is negative",
+        ),
     ],
 )
 def test_a_fault_names_its_key_and_what_would_be_right(fields, key, right) -> None:

@@ -13,14 +13,17 @@ from pyresched.model import (
     Changes,
     EventKind,
     Gang,
+    GroupRules,
     Job,
     JobId,
     JobState,
+    MigrateRule,
     Queue,
     ReasonCode,
     ReschedulePolicy,
     UnschedulableReason,
 )
+from pyresched.reschedule import Dialect
 from pyresched.submit import admit, validate
 
 TOO_LARGE = UnschedulableReason(ReasonCode.EXCEEDS_EVERY_NODE)
@@ -161,12 +164,16 @@ def test_an_unknown_queue_is_made_once_or_refused() -> None:
             "job 'a': policy: delay_function 'linear' is unknown",
         ),
         (
+            job("a", rules=GroupRules(migrate=MigrateRule(max_parallel=0))),
+            "job 'a': rules.migrate.max_parallel: 0 lets no run leave; write 1 or more",
+        ),
+        (
             job("a", policy=ReschedulePolicy(attempts=9, interval=8 * NANOS, delay=NANOS)),
             "job 'a': policy: interval is 8s; write at least 15s",
         ),
         (
-            job("a", policy=ReschedulePolicy(unlimited=True, delay="30s")),
-            "job 'a': policy: delay is '30s'; write whole ns, as of parse_duration()",
+            job("a", policy=ReschedulePolicy(unlimited=True, delay=1.5)),
+            "job 'a': policy: delay is 1.5; write whole ns, as of parse_duration()",
         ),
         (job("a", policy=3), "job 'a': policy: 3 is no ReschedulePolicy; give one, or None"),
     ],
@@ -267,3 +274,25 @@ def test_jobs_are_validated_or_refused_once_their_nodes_are_known() -> None:
     }
     assert kinds(changes) == [EventKind.REFUSED]
     assert not validate(reader.with_changes(changes), pools={"default"}, check=check, now=9)
+
+
+def test_how_strict_a_submit_is_with_policies_is_configured() -> None:
+    """No least delay and Nomad's check unless the configuration says otherwise."""
+    hasty = job("a", policy=ReschedulePolicy(attempts=2, interval="1m", delay="2s"))
+    endless = job(
+        "a",
+        policy=ReschedulePolicy(
+            attempts=15,
+            interval="26m30s",
+            delay="30s",
+            delay_function="exponential",
+            max_delay="2m",
+        ),
+    )
+    for one, strict, sentence in (
+        (hasty, SchedulingConfig(reschedule_min_delay=5 * NANOS), "write at least 5s"),
+        (endless, SchedulingConfig(reschedule_dialect=Dialect.EXACT), "may never stop"),
+    ):
+        assert admitted(one).jobs[0].state is JobState.QUEUED
+        with pytest.raises(InputError, match=sentence):
+            admitted(one, config=strict)
