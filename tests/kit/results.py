@@ -116,6 +116,7 @@ def _summary(
         attempts=len(jobs),
         runs=len(jobs),
         reschedules=0,
+        restarts=0,
         preemptions=0,
         nodes=nodes,
         cores=cores,

@@ -237,3 +237,64 @@ def test_any_log_runs_through_and_breaks_no_invariant(
     assert result.summary.jobs.unfinished == 0
     refused = sum(int(str(job[8])) > 16 for job in jobs if job[11] != 5 or job[4] != 0)
     assert result.summary.jobs.refused >= refused
+
+
+def test_a_configured_restart_comes_before_a_reschedule(tmp_path: Path) -> None:
+    """Processes start again within their run, after their delay; without it there is no restart."""
+    path = tmp_path / "log.swf"
+    path.write_text(log_text({11: 0, 4: 100}, {4: 100}, {11: 0, 8: 8, 4: 50}))
+    config = tmp_path / "config.toml"
+    config.write_text('[restart.batch]\nattempts = 2\ninterval = "1h"\ndelay = "20s"\n')
+    plain = simulated(path, tmp_path / "plain")
+    assert plain["restarts"] == 0
+    summary = simulated(path, tmp_path / "out", "--config", str(config), "--check")
+    jobs, runs, _ = read_tables(tmp_path / "out")
+    assert summary["restarts"] == sum(int(run["restarts"]) for run in runs) > 0
+    assert summary["restarts"] == sum(int(job["restarts"]) for job in jobs)
+    assert jobs[1]["restarts"] == "0"
+    (first, *_) = [run for run in runs if run["job_id"] == "1"]
+    restarts = int(first["restarts"])
+    assert 1 <= restarts <= 2
+    lasted = float(first["ended_s"]) - float(first["started_s"])
+    assert 100 + 120 * restarts <= lasted <= 100 + 125 * restarts
+    assert simulated(path, tmp_path / "again", "--config", str(config)) == summary
+
+
+def test_a_restart_without_a_delay_takes_time_all_the_same(tmp_path: Path) -> None:
+    """A process that fails at once and for ever does not stop the clock: mode delay, until."""
+    path = tmp_path / "log.swf"
+    path.write_text(log_text(*({11: 0, 4: 0} for _ in range(50))))
+    config = tmp_path / "config.toml"
+    config.write_text(
+        '[restart.batch]\nattempts = 3\ninterval = "5s"\ndelay = "0s"\nmode = "delay"\n'
+    )
+    summary = simulated(path, tmp_path / "out", "--config", str(config), "--until", "1m")
+    assert summary["restarts"] > 50
+
+
+def test_runs_say_what_was_before_them_and_what_follows(tmp_path: Path) -> None:
+    """The chain of runs and nodes, attempts used, when the next may start, why none does."""
+    path = tmp_path / "log.swf"
+    path.write_text(log_text(*({11: 0, 4: 100} for _ in range(40))))
+    config = tmp_path / "config.toml"
+    config.write_text('[reschedule.batch]\nattempts = 3\ninterval = "1h"\ndelay = "30s"\n')
+    simulated(path, tmp_path / "out", "--config", str(config), "--cycle", "0s")
+    jobs, runs, _ = read_tables(tmp_path / "out")
+    seen = 0
+    for job in jobs:
+        chain = [run for run in runs if run["job_id"] == job["id"]]
+        assert int(job["reschedules"]) == len(chain) - 1
+        for n, run in enumerate(chain):
+            before = chain[n - 1] if n else {"id": "", "node_id": ""}
+            assert (run["previous_run"], run["previous_node"]) == (before["id"], before["node_id"])
+            if run["outcome"] != "failed":
+                assert (run["attempts_used"], run["eligible_s"], run["stopped"]) == ("", "", "")
+            elif n < 3:
+                assert run["attempts_used"] == f"{n}/3 in 1h"
+                assert float(run["eligible_s"]) == float(run["ended_s"]) + 30
+                assert run["stopped"] == ""
+            else:
+                seen += 1
+                used = (run["attempts_used"], run["eligible_s"], run["stopped"])
+                assert used == ("3/3 in 1h", "", "exhausted")
+    assert seen > 0

@@ -1,12 +1,12 @@
 """A scheduler over HTTP: its jobs, nodes and queues, and submits. Needs the extra `server`.
 
-Owns routes and status codes. Reads take a snapshot and wait for nobody; a submit waits for
-whoever drives the scheduler.
+Owns routes and status codes. Reads take a snapshot and wait for nobody; a submit and every
+other command waits for whoever drives the scheduler.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from threading import RLock
@@ -14,14 +14,15 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
-from pyresched.api.views import JobRequest, JobView, NodeView, QueueView
+from pyresched.api.views import JobRequest, JobView, NodeView, PolicyRequest, QueueView
 from pyresched.errors import Conflict, DuplicateId, InputError, MissingExtra
-from pyresched.model import Instant, JobState
+from pyresched.model import Changes, Instant, JobState
 from pyresched.scheduler import Scheduler
 
 try:
-    from litestar import Litestar, Request, Response, get, post
+    from litestar import Litestar, Request, Response, get, post, put
     from litestar.exceptions import NotFoundException
+    from litestar.handlers import HTTPRouteHandler
     from litestar.openapi import OpenAPIConfig
     from litestar.params import FromPath, JSONBody, QueryParameter
 except ImportError:
@@ -125,10 +126,54 @@ def create_app(
         return Submitted(jobs=tuple(JobView.of(row, config) for row in rows))
 
     return Litestar(
-        [list_jobs, show_job, list_nodes, list_queues, submit_jobs],
+        [
+            *(list_jobs, show_job, list_nodes, list_queues, submit_jobs),
+            *_commands(scheduler, exclusive, clock),
+        ],
         exception_handlers=dict.fromkeys(_STATUS, _refusal),
         openapi_config=OpenAPIConfig(title="pyresched", version="0.1.0"),
     )
+
+
+def _commands(
+    scheduler: Scheduler,
+    exclusive: Callable[[], AbstractContextManager[Scheduler]],
+    clock: Callable[[], Instant],
+) -> Sequence[HTTPRouteHandler]:
+    """What changes one job. Each answers with the job as it is then."""
+    config = scheduler.config
+
+    def told(job_id: str, command: Callable[[list[str], Instant], Changes]) -> JobView:
+        with exclusive():
+            if scheduler.snapshot().get(job_id) is None:
+                raise NotFoundException(f"no job {job_id!r}")
+            command([job_id], clock())
+            job = scheduler.snapshot().get(job_id)
+        assert job is not None, "a command forgets no job"
+        return JobView.of(job, config)
+
+    @post("/jobs/{job_id:str}/stop", status_code=200, sync_to_thread=True)
+    def stop_job(job_id: FromPath[str]) -> JobView:
+        """End the run of a job, which keeps its place or goes by its policy."""
+        return told(job_id, scheduler.stop)
+
+    @post("/jobs/{job_id:str}/force", status_code=200, sync_to_thread=True)
+    def force_job(job_id: FromPath[str]) -> JobView:
+        """Put back a job that waits for its delay or has failed, at once and uncounted."""
+        return told(job_id, scheduler.force)
+
+    @put("/jobs/{job_id:str}/policy", sync_to_thread=True)
+    def set_policy(job_id: FromPath[str], data: JSONBody[PolicyRequest]) -> JobView:
+        """Give a job another policy: the fields written, over the defaults of its type."""
+
+        def change(job_ids: list[str], now: Instant) -> Changes:
+            job = scheduler.snapshot().get(job_id)
+            assert job is not None, "asked for before"
+            return scheduler.set_policy(job_ids, data.policy_for(job.job_type, config), now)
+
+        return told(job_id, change)
+
+    return stop_job, force_job, set_policy
 
 
 def _alone(scheduler: Scheduler) -> Callable[[], AbstractContextManager[Scheduler]]:

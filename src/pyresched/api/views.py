@@ -11,20 +11,33 @@ from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError
 from pyresched.model import (
     Constraint,
+    Duration,
     Gang,
     Instant,
     Job,
+    JobState,
     Node,
     Preference,
     Queue,
     Requirements,
+    ReschedulePolicy,
     Rounding,
     Run,
     Spread,
     Toleration,
 )
+from pyresched.reschedule import next_reschedule
+from pyresched.spec import parse_block
 
-__all__ = ["GangView", "JobRequest", "JobView", "NodeView", "QueueView", "RunView"]
+__all__ = [
+    "GangView",
+    "JobRequest",
+    "JobView",
+    "NodeView",
+    "PolicyRequest",
+    "QueueView",
+    "RunView",
+]
 
 
 class GangView(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,6 +109,25 @@ class JobRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.scope or (f"{self.queue}/{self.job_set}" if counts else "")
 
 
+class PolicyRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another reschedule policy: `attempts=3,interval=1h,...`; nothing written is the type's."""
+
+    policy: str = ""
+
+    def policy_for(self, job_type: str, config: SchedulingConfig) -> ReschedulePolicy | None:
+        """The policy that is meant for a job of *job_type*; None is that of its type.
+
+        Raises InputError for text that is no policy, and for a type that has none.
+        """
+        block = parse_block(self.policy)
+        if not block.written():
+            return None
+        default = config.policy_for(job_type)
+        if default is None:
+            raise InputError(f"policy: a {job_type} job is never rescheduled; it has none")
+        return block.over(default)
+
+
 class RunView(Struct, frozen=True, kw_only=True):
     """One attempt at a job on a node."""
 
@@ -141,13 +173,22 @@ class JobView(Struct, frozen=True, kw_only=True):
     submitted_at: Instant
     eligible_at: Instant | None
     ended_at: Instant | None
+    failed_at: Instant | None
+    retry_delay: Duration | None
+    policy: str
     reschedules: int
+    attempts_used: str
     runs: tuple[RunView, ...]
 
     @staticmethod
     def of(job: Job, config: SchedulingConfig) -> "JobView":
-        """What is shown of *job*; `reschedules` counts those that its history keeps."""
+        """What is shown of *job*; `reschedules` counts those that its history keeps.
+
+        `attempts_used` is how much of its policy is used up (`2/3 in 1h`): as of its last failure,
+        or of its last reschedule where it runs again.
+        """
         gang = job.gang
+        policy = job.policy if job.policy is not None else config.policy_for(job.job_type)
         return JobView(
             id=job.id,
             queue=job.queue,
@@ -166,9 +207,23 @@ class JobView(Struct, frozen=True, kw_only=True):
             submitted_at=job.submitted_at,
             eligible_at=job.eligible_at,
             ended_at=job.ended_at,
+            failed_at=job.failed_at,
+            retry_delay=job.retry_delay,
+            policy="none" if policy is None else str(policy),
             reschedules=0 if job.tracker is None else len(job.tracker.events),
+            attempts_used=_used(job, policy),
             runs=tuple(RunView.of(run) for run in job.runs),
         )
+
+
+def _used(job: Job, policy: ReschedulePolicy | None) -> str:
+    events = () if job.tracker is None else job.tracker.events
+    newest = events[-1].time if events else job.submitted_at
+    at = job.failed_at
+    if at is None:
+        failed = job.state is JobState.FAILED and job.ended_at is not None
+        at = job.ended_at if failed and job.ended_at is not None else newest
+    return next_reschedule(policy, job.tracker, at).used
 
 
 class NodeView(Struct, frozen=True, kw_only=True):

@@ -248,6 +248,7 @@ def _table(summary: Summary) -> Table:
             f"{summary.runs:,} in {summary.attempts:,} attempts, {summary.runs_failed:,} failed",
         ),
         ("reschedules", f"{summary.reschedules:,}"),
+        *([("restarts", f"{summary.restarts:,}")] if summary.restarts else []),
         ("preemptions", f"{summary.preemptions:,}"),
         ("node losses", lost),
         ("makespan", _span(summary.makespan_s)),

@@ -221,7 +221,12 @@ def _replace(
                 retry_delay=said.delay,
             )
         )
-        draft.emit(EventKind.BACKING_OFF, member, at=now)
+        draft.emit(
+            *(EventKind.BACKING_OFF, member),
+            at=now,
+            attempts_used=said.used,
+            eligible_at=said.at,
+        )
 
 
 def _on(jobs: JobReader, nodes: Mapping[NodeId, Node]) -> Iterator[Job]:

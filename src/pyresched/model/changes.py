@@ -48,7 +48,11 @@ class EventKind(Enum):
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """One thing that happened. Fields that do not apply are empty; `reason` is a code."""
+    """One thing that happened. Fields that do not apply are empty; `reason` is a code.
+
+    `backing_off` and `exhausted` say in `attempts_used` how much of the policy is used up, for
+    people (`2/3 in 1h`), and in `eligible_at` until when the job waits.
+    """
 
     kind: EventKind
     at: Instant
@@ -58,6 +62,8 @@ class Event(Struct, frozen=True, kw_only=True):
     run_id: RunId = RunId("")
     node_id: NodeId = NodeId("")
     reason: str = ""
+    attempts_used: str = ""
+    eligible_at: Instant | None = None
 
 
 class Changes(Struct, frozen=True, kw_only=True):

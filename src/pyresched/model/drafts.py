@@ -4,13 +4,17 @@ A stage reads its own decisions through it. Relies on any `JobReader`. Keeps INV
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from pyresched._core import Job, Run
-from pyresched.ids import Instant, JobId
+from pyresched.ids import Instant, JobId, NodeId, RunId
 from pyresched.model.changes import Changes, Event, EventKind
 from pyresched.model.readers import JobReader
 
 __all__ = ["Draft"]
+
+_NO_RUN: Final = RunId("")
+_NO_NODE: Final = NodeId("")
 
 
 class Draft:
@@ -57,24 +61,29 @@ class Draft:
         return job
 
     def emit(
-        self, kind: EventKind, job: Job, *, at: Instant, run: Run | None = None, reason: str = ""
+        self,
+        kind: EventKind,
+        job: Job,
+        *,
+        at: Instant,
+        run: Run | None = None,
+        reason: str = "",
+        attempts_used: str = "",
+        eligible_at: Instant | None = None,
     ) -> None:
         """Say that *kind* happened to *job*, or to its *run*."""
-        if run is None:
-            event = Event(
-                kind=kind, at=at, queue=job.queue, job_set=job.job_set, job_id=job.id, reason=reason
-            )
-        else:
-            event = Event(
-                kind=kind,
-                at=at,
-                queue=job.queue,
-                job_set=job.job_set,
-                job_id=job.id,
-                run_id=run.id,
-                node_id=run.node_id,
-                reason=reason,
-            )
+        event = Event(
+            kind=kind,
+            at=at,
+            queue=job.queue,
+            job_set=job.job_set,
+            job_id=job.id,
+            run_id=_NO_RUN if run is None else run.id,
+            node_id=_NO_NODE if run is None else run.node_id,
+            reason=reason,
+            attempts_used=attempts_used,
+            eligible_at=eligible_at,
+        )
         self._events.append(event)
 
     def changes(self) -> Changes:

@@ -134,4 +134,4 @@ def put_back(
             else:
                 state = next_state(member.state, JobState.BACKING_OFF)
                 draft.put(member.replace(state=state, runs=runs, eligible_at=until))
-                draft.emit(EventKind.BACKING_OFF, member, at=at)
+                draft.emit(EventKind.BACKING_OFF, member, at=at, eligible_at=until)

@@ -122,7 +122,12 @@ def wait_or_end(
                 reason="",
             )
         )
-        draft.emit(EventKind.BACKING_OFF, job, at=at)
+        draft.emit(
+            *(EventKind.BACKING_OFF, job),
+            at=at,
+            attempts_used=verdict.used,
+            eligible_at=verdict.at,
+        )
         return
     reason = verdict.reason.value
     failed = job.replace(
@@ -135,7 +140,7 @@ def wait_or_end(
         reason=reason,
     )
     draft.put(drop_unknown(draft, failed, at=at))
-    draft.emit(EventKind.EXHAUSTED, job, at=at, reason=reason)
+    draft.emit(EventKind.EXHAUSTED, job, at=at, reason=reason, attempts_used=verdict.used)
 
 
 def bounded(

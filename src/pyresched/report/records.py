@@ -42,7 +42,9 @@ class JobRecord(Struct, frozen=True, kw_only=True, gc=False):
 
     `started_at` is the first start, None if it never ran; `ended_at` is None while it is
     unfinished and, for a refused job, the instant of the refusal. `runs` counts attempts,
-    not pieces; `cores` is what it asked for in total; `run_time` is its service time.
+    not pieces, `reschedules` those of them that replaced a failed one, `restarts` how often its
+    processes were started again within their runs; `cores` is what it asked for in total;
+    `run_time` is its service time.
     """
 
     id: str
@@ -52,6 +54,8 @@ class JobRecord(Struct, frozen=True, kw_only=True, gc=False):
     ended_at: Instant | None = None
     end: JobEnd
     runs: int = 0
+    reschedules: int = 0
+    restarts: int = 0
     reason: str = ""
     priority_class: str = "default"
     cores: int = 1
@@ -63,6 +67,10 @@ class RunRecord(Struct, frozen=True, kw_only=True, gc=False):
     """One attempt at one piece on one node. `ended_at` None and `outcome` "": still running.
 
     `attempt` counts from 1 within the job, `piece` from 0 within a gang (always 0 otherwise).
+    `previous_run`, on `previous_node`, is the one before it of that piece, whatever ended it. Of
+    one that failed, `attempts_used` says how much of the policy its failure found used up (`2/3
+    in 1h`), `eligible_at` until when the job waited, `stopped` why nothing followed. `restarts`
+    counts how often its process was started again.
     """
 
     id: str
@@ -76,6 +84,12 @@ class RunRecord(Struct, frozen=True, kw_only=True, gc=False):
     cores: int = 1
     attempt: int = 1
     piece: int = 0
+    previous_run: str = ""
+    previous_node: str = ""
+    attempts_used: str = ""
+    eligible_at: Instant | None = None
+    stopped: str = ""
+    restarts: int = 0
 
 
 class NodeRecord(Struct, frozen=True, kw_only=True, gc=False):
@@ -146,7 +160,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     """The figures of a simulation; as JSON this is `summary.json`, key by key.
 
     `attempts` counts a gang once, `runs` each of its pieces (the rows of `runs.csv`);
-    `reschedules` and `preemptions` count a gang once, `runs_lost` and `runs_failed` are runs.
+    `reschedules` and `preemptions` count a gang once, `runs_lost` and `runs_failed` are runs,
+    `restarts` processes that were started again within their runs.
     `utilisation` is core time in use over core time that was there, from the first submit to
     the last end; `slowdown` the mean bounded slowdown (threshold 10 s), `jain` Jain's index
     of the service of queues; both None when nothing ended.
@@ -158,6 +173,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     attempts: int
     runs: int
     reschedules: int
+    restarts: int
     preemptions: int
     nodes: int
     cores: int

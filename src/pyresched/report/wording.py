@@ -58,6 +58,11 @@ def figures(summary: Summary) -> list[tuple[str, str, str]]:
             f"{summary.runs_failed:,} failed, {summary.runs_lost:,} lost",
         ),
         ("reschedules", f"{summary.reschedules:,}", "of failed jobs, by their policy"),
+        *(
+            [("restarts", f"{summary.restarts:,}", "of processes, within their runs")]
+            if summary.restarts
+            else []
+        ),
         ("preemptions", f"{summary.preemptions:,}", ""),
         ("node losses", f"{summary.nodes_lost:,}", ""),
         (

@@ -15,6 +15,7 @@ from pyresched.reschedule.restarts import (
     RestartPolicy,
     RestartVerdict,
     next_restart,
+    restart_bits,
     restarts_on_success,
 )
 from pyresched.reschedule.timeline import Outlook, Prospect, Step, outlook, timeline
@@ -52,6 +53,7 @@ __all__ = [
     "next_restart",
     "outlook",
     "problems",
+    "restart_bits",
     "restarts_on_success",
     "timeline",
 ]

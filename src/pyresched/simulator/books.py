@@ -13,7 +13,7 @@ from pyresched.model import Event, EventKind, Instant, JobId
 from pyresched.report.records import JobEnd, JobRecord, Outage, RunRecord
 from pyresched.simulator.workload import PlannedJob
 
-__all__ = ["Books", "Place", "Progress"]
+__all__ = ["Books", "LiveRun", "Place", "Progress"]
 
 _RUN_ENDS: Final = {
     EventKind.SUCCEEDED: "succeeded",
@@ -22,6 +22,7 @@ _RUN_ENDS: Final = {
     EventKind.RETURNED: "returned",
     EventKind.LOST: "lost",
     EventKind.CANCELLED: "cancelled",
+    EventKind.UNKNOWN: "unknown",
 }
 
 
@@ -34,12 +35,29 @@ class Place(Enum):
     DONE = "done"
 
 
-class _Run:
+class LiveRun:
     """A run of one piece, as it goes on."""
 
-    __slots__ = ("attempt", "ended_at", "id", "node_id", "outcome", "piece", "reason", "started_at")
+    __slots__ = (
+        "attempt",
+        "attempts_used",
+        "eligible_at",
+        "ended_at",
+        "id",
+        "node_id",
+        "outcome",
+        "piece",
+        "previous",
+        "reason",
+        "restarted",
+        "restarts",
+        "started_at",
+        "stopped",
+    )
 
-    def __init__(self, event: Event, *, piece: int, attempt: int) -> None:
+    def __init__(
+        self, event: Event, *, piece: int, attempt: int, previous: "LiveRun | None"
+    ) -> None:
         self.id = event.run_id
         self.node_id = event.node_id
         self.piece = piece
@@ -48,6 +66,12 @@ class _Run:
         self.ended_at: Instant | None = None
         self.outcome = ""
         self.reason = ""
+        self.previous = previous
+        self.restarts: tuple[Instant, ...] = ()  # those that still count
+        self.restarted = 0
+        self.attempts_used = ""
+        self.eligible_at: Instant | None = None
+        self.stopped = ""  # why nothing follows it
 
 
 class Progress:
@@ -64,6 +88,8 @@ class Progress:
         "plan",
         "preempted_at",
         "reason",
+        "reschedules",
+        "restarts",
         "started_at",
     )
 
@@ -73,12 +99,14 @@ class Progress:
         self.attempts = 0
         self.attempt_at: Instant | None = None
         self.failures = 0
-        self.live: dict[int, _Run] = {}
+        self.live: dict[int, LiveRun] = {}
         self.started_at: Instant | None = None
         self.ended_at: Instant | None = None
         self.end: JobEnd | None = None
         self.reason = ""
         self.preempted_at: Instant | None = None  # when a preemption was last counted
+        self.reschedules = 0
+        self.restarts = 0  # of processes, within runs
 
     @property
     def whole(self) -> bool:
@@ -86,7 +114,7 @@ class Progress:
         return len(self.live) == len(self.plan.pieces)
 
     @property
-    def active_runs(self) -> Sequence[tuple[JobId, _Run]]:
+    def active_runs(self) -> Sequence[tuple[JobId, LiveRun]]:
         """Member and run of each piece that runs, in the order of pieces."""
         members = self.plan.member_ids
         return [(members[piece], self.live[piece]) for piece in sorted(self.live)]
@@ -105,13 +133,17 @@ class Books:
         self.runs_lost = 0
         self.outages: list[Outage] = []
         self._member: dict[JobId, tuple[Progress, int]] = {}
-        self._runs: list[tuple[Progress, _Run]] = []
+        self._runs: list[tuple[Progress, LiveRun]] = []
+        self._newest: dict[JobId, LiveRun] = {}
+        self._unknown: dict[str, LiveRun] = {}  # out of reach, and replaced meanwhile
         self._lost_at: dict[str, int] = {}  # node to its place among the outages
         self._kept: dict[EventKind, Callable[[Event], Progress | None]] = {
             EventKind.LEASED: self._leased,
             EventKind.RESCHEDULED: self._rescheduled,
             EventKind.REFUSED: self._refused,
+            EventKind.BACKING_OFF: self._backing_off,
             EventKind.EXHAUSTED: self._exhausted,
+            EventKind.RECONNECTED: self._reconnected,
             EventKind.NODE_LOST: self._node_lost,
             EventKind.NODE_BACK: self._node_back,
             **dict.fromkeys(_RUN_ENDS, self._ended),
@@ -156,7 +188,9 @@ class Books:
             progress.attempt_at = event.at
         if progress.place is Place.WAITING:
             self._move(progress, Place.RUNNING)
-        run = _Run(event, piece=piece, attempt=progress.attempts)
+        before = self._newest.get(event.job_id)
+        run = LiveRun(event, piece=piece, attempt=progress.attempts, previous=before)
+        self._newest[event.job_id] = run
         assert piece not in progress.live, f"{event.job_id}: two runs at once"
         progress.live[piece] = run
         self._runs.append((progress, run))
@@ -167,14 +201,19 @@ class Books:
 
     def _ended(self, event: Event) -> None:
         progress, piece = self._member[event.job_id]
+        if event.run_id in self._unknown:
+            # It was given up before, and its job has another run or none.
+            _close(self._unknown.pop(event.run_id), event)
+            self._count_end(progress, event)
+            return
         if event.run_id:
             run = progress.live.pop(piece)
             assert run.id == event.run_id, f"{event.job_id}: {event.run_id} is not its run"
-            run.ended_at = max(event.at, run.started_at)
-            run.outcome = _RUN_ENDS[event.kind]
-            run.reason = event.reason
+            _close(run, event)
             self.allocated_cores -= progress.plan.pieces[piece]
             self._count_end(progress, event)
+            if event.kind is EventKind.UNKNOWN:
+                self._unknown[run.id] = run
         if event.kind is EventKind.SUCCEEDED:
             if not progress.live:
                 self._close(progress, JobEnd.SUCCEEDED, event)
@@ -194,14 +233,32 @@ class Books:
         elif event.kind is EventKind.FAILED:
             progress.failures += 1
 
+    def _reconnected(self, event: Event) -> None:
+        """A run that was out of reach goes on; what had replaced it has ended."""
+        progress, piece = self._member[event.job_id]
+        run = self._unknown.pop(event.run_id)
+        run.ended_at, run.outcome, run.reason = None, "", ""
+        progress.live[piece] = self._newest[event.job_id] = run
+        self.allocated_cores += progress.plan.pieces[piece]
+        if progress.place is Place.WAITING:
+            self._move(progress, Place.RUNNING)
+
     def _rescheduled(self, event: Event) -> None:
-        if self._member[event.job_id][1] == 0:
+        progress, piece = self._member[event.job_id]
+        if piece == 0:
             self.reschedules += 1
+            progress.reschedules += 1
+
+    def _backing_off(self, event: Event) -> None:
+        run = self._newest[event.job_id]
+        run.attempts_used, run.eligible_at = event.attempts_used, event.eligible_at
 
     def _refused(self, event: Event) -> None:
         self._close(self._member[event.job_id][0], JobEnd.REFUSED, event)
 
     def _exhausted(self, event: Event) -> None:
+        run = self._newest[event.job_id]
+        run.attempts_used, run.eligible_at, run.stopped = event.attempts_used, None, event.reason
         self._close(self._member[event.job_id][0], JobEnd.FAILED, event)
 
     def _node_lost(self, event: Event) -> None:
@@ -209,7 +266,9 @@ class Books:
         self.outages.append(Outage(node_id=event.node_id, lost_at=event.at))
 
     def _node_back(self, event: Event) -> None:
-        at = self._lost_at.pop(event.node_id)
+        at = self._lost_at.pop(event.node_id, None)
+        if at is None:  # it was out of reach only
+            return
         lost = self.outages[at]
         self.outages[at] = Outage(node_id=lost.node_id, lost_at=lost.lost_at, back_at=event.at)
 
@@ -231,6 +290,13 @@ class Books:
         progress.place = place
 
 
+def _close(run: LiveRun, event: Event) -> None:
+    """*run* has ended as *event* says."""
+    run.ended_at = max(event.at, run.started_at)
+    run.outcome = _RUN_ENDS[event.kind]
+    run.reason = event.reason
+
+
 def _job_record(progress: Progress, waiting_for: Mapping[JobId, str]) -> JobRecord:
     plan = progress.plan
     reason = progress.reason
@@ -245,6 +311,8 @@ def _job_record(progress: Progress, waiting_for: Mapping[JobId, str]) -> JobReco
         ended_at=progress.ended_at,
         end=JobEnd.UNFINISHED if progress.end is None else progress.end,
         runs=progress.attempts,
+        reschedules=progress.reschedules,
+        restarts=progress.restarts,
         reason=reason,
         priority_class=plan.priority_class,
         cores=plan.log.cores,
@@ -253,7 +321,7 @@ def _job_record(progress: Progress, waiting_for: Mapping[JobId, str]) -> JobReco
     )
 
 
-def _run_record(progress: Progress, run: _Run) -> RunRecord:
+def _run_record(progress: Progress, run: LiveRun) -> RunRecord:
     plan = progress.plan
     return RunRecord(
         id=run.id,
@@ -267,4 +335,10 @@ def _run_record(progress: Progress, run: _Run) -> RunRecord:
         cores=plan.pieces[run.piece],
         attempt=run.attempt,
         piece=run.piece,
+        previous_run="" if run.previous is None else run.previous.id,
+        previous_node="" if run.previous is None else run.previous.node_id,
+        attempts_used=run.attempts_used,
+        eligible_at=run.eligible_at,
+        stopped=run.stopped,
+        restarts=run.restarted,
     )

@@ -30,9 +30,10 @@ from pyresched.model import (
 )
 from pyresched.outcomes import Report, ReportKind
 from pyresched.report.records import Outage, Sample
+from pyresched.reschedule import Exit, RestartAction, next_restart, restart_bits
 from pyresched.scheduler import Scheduler
 from pyresched.scheduling import Arguments
-from pyresched.simulator.books import Books, Place, Progress
+from pyresched.simulator.books import Books, LiveRun, Place, Progress
 from pyresched.simulator.formats.swf import Ending
 from pyresched.simulator.samples import Samples
 from pyresched.simulator.workload import CPU, Workload, cores_of
@@ -42,6 +43,8 @@ __all__ = ["EXIT", "CheckFailed", "Engine", "Moment"]
 
 EXIT: Final = "exit_status"
 """Reason of a run whose process failed, as its log says or as its seed drew."""
+_LEAST_WAIT: Final = NANOS // 1000
+"""What a restart takes at the least, so that no run starts over for ever at one instant."""
 
 
 class _Kind(IntEnum):
@@ -218,14 +221,38 @@ class Engine:
         """The process of an attempt ends, if nothing stopped it before."""
         if not progress.live or progress.attempts != attempt:
             return
-        plan, failures = progress.plan, progress.failures
+        plan = progress.plan
+        failures = progress.failures + progress.restarts
         runs = progress.active_runs
         if self._workload.fails(plan, failures=failures):
             member, run = runs[self._workload.failing_piece(plan, failures=failures)]
-            self._report(member, run.id, ReportKind.FAILED, at, reason=EXIT)
+            again = self._restart(progress, run, at)
+            if again is None:
+                self._report(member, run.id, ReportKind.FAILED, at, reason=EXIT)
+            else:
+                assert plan.log.run_time is not None, "what is taken back has no end of its own"
+                self._push(again + plan.log.run_time, _Kind.RUN_ENDS, (progress, attempt))
         else:
             for member, run in runs:
                 self._report(member, run.id, ReportKind.SUCCEEDED, at)
+
+    def _restart(self, progress: Progress, run: LiveRun, at: Instant) -> Instant | None:
+        """When the process of *run*, which failed, is started again in its place; None if not."""
+        verdict = next_restart(
+            self._workload.restart,
+            run.restarts,
+            Exit.FAILED,
+            now=at,
+            on_success=False,
+            bits=restart_bits(self._workload.seed, run.id, run.restarted),
+            least=_LEAST_WAIT,
+        )
+        if verdict.action is not RestartAction.RESTART:
+            return None
+        run.restarts = verdict.history
+        run.restarted += 1
+        progress.restarts += 1
+        return verdict.at
 
     def _cancel(self, at: Instant, progress: Progress, attempt: int) -> None:
         """Its user takes the job back: at all events (attempt 0), or when that attempt still runs."""

@@ -181,6 +181,7 @@ def _result(
         attempts=sum(job.runs for job in jobs),
         runs=len(runs),
         reschedules=books.reschedules,
+        restarts=sum(job.restarts for job in jobs),
         preemptions=books.preemptions,
         nodes=len(nodes),
         cores=sum(node.cores for node in nodes),

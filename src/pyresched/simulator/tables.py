@@ -32,11 +32,12 @@ SUMMARY_FILE: Final = "summary.json"
 
 _JOB_COLUMNS: Final = (
     *("id", "queue", "submitted_s", "started_s", "ended_s", "state", "runs", "reason"),
-    *("priority_class", "cores", "pieces", "run_time_s"),
+    *("priority_class", "cores", "pieces", "run_time_s", "reschedules", "restarts"),
 )
 _RUN_COLUMNS: Final = (
     *("id", "job_id", "node_id", "started_s", "ended_s", "outcome", "reason"),
-    *("queue", "cores", "attempt", "piece"),
+    *("queue", "cores", "attempt", "piece", "previous_run", "previous_node"),
+    *("attempts_used", "eligible_s", "stopped", "restarts"),
 )
 
 
@@ -79,6 +80,8 @@ def _job_row(job: JobRecord) -> Sequence[object]:
         job.cores,
         job.pieces,
         seconds_text(job.run_time),
+        job.reschedules,
+        job.restarts,
     )
 
 
@@ -95,6 +98,12 @@ def _run_row(run: RunRecord) -> Sequence[object]:
         run.cores,
         run.attempt,
         run.piece,
+        run.previous_run,
+        run.previous_node,
+        run.attempts_used,
+        seconds_text(run.eligible_at),
+        run.stopped,
+        run.restarts,
     )
 
 

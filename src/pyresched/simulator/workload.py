@@ -15,6 +15,7 @@ from pyresched.errors import InputError
 from pyresched.model import (
     Gang,
     GangId,
+    GroupRules,
     Job,
     JobId,
     Node,
@@ -34,6 +35,8 @@ CPU: Final = "cpu"
 MEMORY: Final = "memory"
 BEST_EFFORT: Final = "best-effort"
 UNKNOWN_USER: Final = "user-unknown"
+TYPE: Final = "batch"
+"""The type of every job of a log."""
 
 
 class PlannedJob(Struct, frozen=True, kw_only=True, gc=False):
@@ -75,7 +78,10 @@ class Workload:
                 f"the configuration has no resource {CPU!r}; logs ask for processors: add it"
             )
         self._config = config
-        self._seed = seed
+        self.seed = seed
+        # A log says nothing of restarts, so there are none unless the configuration writes some.
+        self.restart = config.restart_for(TYPE) if TYPE in config.restart else None
+        self._rules = None if self.restart is None else GroupRules(restart=self.restart)
         self._counts_memory = _counts_memory(nodes, config)
         self._requirements: dict[tuple[int, int, str], Requirements] = {}
         self._pools = tuple(dict.fromkeys(node.pool for node in nodes))
@@ -112,11 +118,11 @@ class Workload:
             return False
         if failures == 0:
             return True
-        return chance(self._seed, "fails", job.id, failures) < self.failure_share[job.log.queue]
+        return chance(self.seed, "fails", job.id, failures) < self.failure_share[job.log.queue]
 
     def failing_piece(self, job: PlannedJob, *, failures: int) -> int:
         """Which member of *job* fails first."""
-        return int(chance(self._seed, "piece", job.id, failures) * len(job.pieces))
+        return int(chance(self.seed, "piece", job.id, failures) * len(job.pieces))
 
     def rows(self, job: PlannedJob) -> list[Job]:
         """*job* as rows to submit: one, or the members of a gang."""
@@ -129,6 +135,7 @@ class Workload:
                 submitted_at=job.log.submitted_at,
                 pools=self._pools,
                 gang=gang,
+                rules=self._rules,
             )
             for member, cores in zip(job.member_ids, job.pieces, strict=True)
         ]

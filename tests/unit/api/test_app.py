@@ -14,7 +14,7 @@ import pytest
 
 from kit.driving import node, report, scheduler
 from kit.jobs import job
-from pyresched.model import JobState
+from pyresched.model import NANOS, JobState, ReschedulePolicy
 from pyresched.scheduler import Scheduler
 
 if os.environ.get("CI") != "true":
@@ -167,7 +167,8 @@ def test_a_missing_extra_is_one_line_and_import_pyresched_needs_none() -> None:
 def test_the_api_describes_itself(client: TestClient) -> None:
     """As OpenAPI, with every route."""
     described = client.get("/schema/openapi.json").json()
-    assert set(described["paths"]) == {"/jobs", "/jobs/{job_id}", "/nodes", "/queues"}
+    commands = {f"/jobs/{{job_id}}/{name}" for name in ("stop", "force", "policy")}
+    assert set(described["paths"]) == {"/jobs", "/jobs/{job_id}", "/nodes", "/queues", *commands}
 
 
 def test_a_real_server_answers_while_the_scheduler_is_driven(made: Scheduler) -> None:
@@ -198,3 +199,72 @@ def test_a_real_server_answers_while_the_scheduler_is_driven(made: Scheduler) ->
         server.should_exit = True
         thread.join()
     assert made.snapshot().get("new").state is JobState.LEASED
+
+
+@pytest.fixture
+def failing(made: Scheduler) -> Scheduler:
+    """The same with a job that failed once and may be tried twice more."""
+    policy = ReschedulePolicy(attempts=3, interval="1h", delay="30s")
+    made.join_nodes([node("n2", 1)], 2)
+    made.submit([job("fails", policy=policy)], 2)
+    made.step(3)
+    report(made, "fails", kind="failed", now=10)
+    return made
+
+
+def test_a_job_that_waits_says_how_long_and_what_is_used_up(
+    failing: Scheduler, client: TestClient
+) -> None:
+    """Then the chain of its runs, and at last why nothing follows."""
+    shown = client.get("/jobs/fails").json()
+    assert (shown["state"], shown["failed_at"]) == ("backing_off", 10)
+    assert shown["retry_delay"] == shown["eligible_at"] - 10 == 30 * NANOS
+    assert shown["policy"] == "3 in 1h0m0s with constant delay, max_delay = 0s"
+    for used in range(3):
+        shown = client.get("/jobs/fails").json()
+        assert (shown["attempts_used"], shown["reschedules"]) == (f"{used}/3 in 1h", used)
+        at = shown["eligible_at"]
+        failing.step(at)
+        again = client.get("/jobs/fails").json()
+        assert again["attempts_used"] == f"{used + 1}/3 in 1h"
+        report(failing, "fails", kind="failed", now=at + 5)
+    shown = client.get("/jobs/fails").json()
+    assert (shown["state"], shown["reason"]) == ("failed", "exhausted")
+    assert (shown["attempts_used"], shown["eligible_at"]) == ("3/3 in 1h", None)
+    assert [run["outcome"] for run in shown["runs"]] == ["failed"] * 4
+    assert client.get("/jobs/big").json()["attempts_used"] != ""
+
+
+def test_runs_are_stopped_and_jobs_forced_and_given_policies(
+    failing: Scheduler, client: TestClient
+) -> None:
+    """Each answers with the job as it is then."""
+    assert client.post("/jobs/fails/force").json()["state"] == "queued"
+    failing.step(20)
+    stopped = client.post("/jobs/fails/stop").json()
+    assert (stopped["state"], stopped["runs"][-1]["reason"]) == ("backing_off", "stopped")
+    given = client.put("/jobs/fails/policy", json={"policy": "attempts=0"}).json()
+    assert (given["state"], given["reason"]) == ("failed", "disabled")
+    given = client.put("/jobs/fails/policy", json={}).json()
+    assert given["policy"] == str(ReschedulePolicy.default("batch"))
+    assert given["state"] == "backing_off"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "detail"),
+    [
+        ("POST", "/jobs/nobody/stop", None, 404, "no job 'nobody'"),
+        ("POST", "/jobs/nobody/force", None, 404, "no job 'nobody'"),
+        ("PUT", "/jobs/nobody/policy", {}, 404, "no job 'nobody'"),
+        ("PUT", "/jobs/waits/policy", {"policy": "atempts=1"}, 400, "did you mean 'attempts'?"),
+        ("PUT", "/jobs/waits/policy", {"policy": "attempts=1,interval=1s"}, 400, "at least 15s"),
+        ("PUT", "/jobs/waits/policy", {"plan": ""}, 400, "Validation failed"),
+    ],
+)
+def test_a_command_that_cannot_be_is_refused(
+    client: TestClient, *, method: str, path: str, body: object, status: int, detail: str
+) -> None:
+    """With its status and one line."""
+    answer = client.request(method, path, json=body)
+    assert answer.status_code == status
+    assert detail in answer.json()["detail"]

@@ -12,8 +12,9 @@ from kit.jobs import job, leased
 from kit.readers import DictReader
 from pyresched.errors import InputError
 from pyresched.executors import Command, ProcessExecutor, command_of
-from pyresched.model import NANOS, Event, EventKind, Job
+from pyresched.model import NANOS, Event, EventKind, GroupRules, Job
 from pyresched.outcomes import Report, ReportKind
+from pyresched.reschedule import RestartPolicy
 
 FOR_EVER = "import time; time.sleep(600)"
 NEVER = 10**6 * NANOS
@@ -222,3 +223,156 @@ def test_signals_are_sent_to_our_own_processes_only(
     executor.follow([event("cancelled", row)], DictReader(), 0)
     executor.poll(NEVER)
     assert sent == []
+
+
+def gated(script: str, gate: Path) -> str:
+    """*script*, which waits until its own gate is open: `<gate>0`, after a restart `<gate>1`."""
+    return (
+        "import os, time\n"
+        f"while not os.path.exists({str(gate)!r} + os.environ['PYRESCHED_RESTARTS']):\n"
+        "    time.sleep(0.005)\n"
+        f"{script}"
+    )
+
+
+def restarting(script: str, gate: Path, *, job_type: str = "batch", **policy: object) -> Job:
+    """A leased job that runs *script*, and again by that policy, whose times are of the test."""
+    fields = {"attempts": 2, "interval": 1000, "delay": 8, **policy}
+    argv = [sys.executable, "-c", gated(script, gate)]
+    rules = GroupRules(restart=RestartPolicy(**fields))
+    return leased(
+        job("a", payload={"argv": argv}, rules=rules, job_type=job_type), run_id="run-of-a"
+    )
+
+
+def open_gate(gate: Path, number: int) -> None:
+    """Let the process that was started again *number* times go on."""
+    Path(f"{gate}{number}").touch()
+
+
+def next_restart_of(executor: ProcessExecutor, gate: Path, count: int, now: int) -> None:
+    """Let the process end for the *count*-th time, and wait until that is known, at *now*."""
+    open_gate(gate, count - 1)
+
+    def ended() -> bool:
+        assert executor.poll(now) == []
+        return executor.restarts("run-of-a") == count
+
+    until(ended)
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """Where the gates of this test's processes are."""
+    return tmp_path / "gate"
+
+
+def test_a_process_that_fails_is_started_again_in_its_run(
+    executor: ProcessExecutor, tmp_path: Path, gate: Path
+) -> None:
+    """After its delay and at most a quarter more; the run fails when the restarts are used up."""
+    script = "import os; print(os.environ['PYRESCHED_RESTARTS'], flush=True); raise SystemExit(3)"
+    start(executor, restarting(script, gate))
+    assert news(executor, 0).kind is ReportKind.RUNNING
+    for count, at in ((1, 10), (2, 30)):
+        next_restart_of(executor, gate, count, at)
+        assert executor.poll(at + 7) == []
+        assert "run-of-a" in executor, "a run that waits for its process is still one"
+        executor.poll(at + 10)
+    open_gate(gate, 2)
+    report = news(executor, 50)
+    assert (report.kind, report.reason, report.at) == (ReportKind.FAILED, "exit_3", 50)
+    assert (tmp_path / "run-of-a.out").read_text().split() == ["0", "1", "2"]
+    assert (len(executor), executor.restarts("run-of-a")) == (0, 0)
+
+
+def test_a_process_that_waits_for_its_restart_is_not_there_yet(
+    executor: ProcessExecutor, tmp_path: Path, gate: Path
+) -> None:
+    """Nothing starts before its time, nor after the run was stopped meanwhile."""
+    row = restarting("print('x', flush=True); raise SystemExit(1)", gate)
+    start(executor, row)
+    assert news(executor, 0).kind is ReportKind.RUNNING
+    next_restart_of(executor, gate, 1, 10)
+    executor.poll(17)
+    assert (tmp_path / "run-of-a.out").read_text().split() == ["x"]
+    executor.follow([event("cancelled", row)], DictReader(), 17)
+    assert (len(executor), executor.poll(100)) == (0, [])
+    assert (tmp_path / "run-of-a.out").read_text().split() == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("job_type", "attempts", "kind"),
+    [
+        ("batch", 2, ReportKind.SUCCEEDED),
+        ("service", 0, ReportKind.FAILED),
+    ],
+)
+def test_what_ends_well_is_done_unless_it_should_last(
+    executor: ProcessExecutor, gate: Path, job_type: str, attempts: int, kind: ReportKind
+) -> None:
+    """A service with a restart policy has failed when its process ends once too often."""
+    start(executor, restarting("pass", gate, job_type=job_type, attempts=attempts))
+    assert news(executor, 0).kind is ReportKind.RUNNING
+    open_gate(gate, 0)
+    assert news(executor, 5).kind is kind
+
+
+def test_a_service_that_ends_well_is_started_again(executor: ProcessExecutor, gate: Path) -> None:
+    """As one that failed is."""
+    start(executor, restarting("pass", gate, job_type="service", attempts=1))
+    assert news(executor, 0).kind is ReportKind.RUNNING
+    next_restart_of(executor, gate, 1, 10)
+    executor.poll(20)
+    open_gate(gate, 1)
+    report = news(executor, 30)
+    assert (report.kind, report.reason) == (ReportKind.FAILED, "exit_0")
+
+
+def test_mode_delay_waits_for_the_window(executor: ProcessExecutor, gate: Path) -> None:
+    """The run never fails for its process."""
+    start(executor, restarting("raise SystemExit(1)", gate, attempts=1, mode="delay", interval=500))
+    assert news(executor, 0).kind is ReportKind.RUNNING
+    next_restart_of(executor, gate, 1, 10)
+    executor.poll(30)
+    next_restart_of(executor, gate, 2, 40)
+    executor.poll(500)
+    assert executor.restarts("run-of-a") == 2
+    executor.poll(520)
+    next_restart_of(executor, gate, 3, 530)
+
+
+def test_what_can_no_longer_be_started_has_failed(
+    executor: ProcessExecutor, tmp_path: Path, gate: Path
+) -> None:
+    """Its program has gone: the run began, so this is no failed set-up."""
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\nwhile [ ! -e {gate}0 ]; do sleep 0.01; done\nexit 1\n")
+    program.chmod(0o755)
+    rules = GroupRules(restart=RestartPolicy(attempts=2, interval=1000, delay=8))
+    row = leased(job("a", payload={"argv": [str(program)]}, rules=rules), run_id="run-of-a")
+    start(executor, row)
+    assert news(executor, 0).kind is ReportKind.RUNNING
+    next_restart_of(executor, gate, 1, 10)
+    program.unlink()
+    report = news(executor, 30)
+    assert (report.kind, report.reason) == (ReportKind.FAILED, "no_start_enoent")
+    assert len(executor) == 0
+
+
+def test_the_seed_fixes_how_long_a_restart_waits(gate: Path) -> None:
+    """And nothing else does."""
+
+    def waited(seed: int) -> int:
+        made = ProcessExecutor(seed=seed)
+        row = restarting("raise SystemExit(1)", gate, attempts=1, delay=10**6, interval=10**9)
+        start(made, row)
+        assert news(made, 0).kind is ReportKind.RUNNING
+        next_restart_of(made, gate, 1, 0)
+        child = made._children["run-of-a"]
+        made.close()
+        return child.starts_at
+
+    assert waited(1) == waited(1)
+    assert len({waited(seed) for seed in range(4)}) > 1
+    assert all(10**6 <= waited(seed) <= 10**6 * 5 // 4 for seed in range(3))

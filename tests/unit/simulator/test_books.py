@@ -203,3 +203,52 @@ def test_a_lone_job_that_moves_is_tried_again_at_once() -> None:
     )
     progress, _ = only(books)
     assert (progress.attempts, progress.place, books.preemptions) == (2, Place.RUNNING, 1)
+
+
+def test_a_run_out_of_reach_may_come_back() -> None:
+    """It ends as unknown, and goes on as the newest run when what replaced it was returned."""
+    books = begun(plan(4))
+    books.take(
+        [
+            run_event(EventKind.LEASED, "1", 5, "r1"),
+            event(EventKind.NODE_DISCONNECTED, "", 9, node_id=NodeId("n1")),
+            run_event(EventKind.UNKNOWN, "1", 9, "r1", "node_disconnected"),
+            event(EventKind.BACKING_OFF, "1", 9, attempts_used="0/3 in 1h", eligible_at=12),
+        ]
+    )
+    progress, _ = only(books)
+    assert (progress.place, books.allocated_cores) == (Place.WAITING, 0)
+    assert [(run.outcome, run.ended_at) for run in books.run_records()] == [("unknown", 9)]
+    books.take(
+        [
+            run_event(EventKind.LEASED, "1", 12, "r2"),
+            run_event(EventKind.RETURNED, "1", 20, "r2", "reconnected"),
+            run_event(EventKind.RECONNECTED, "1", 20, "r1"),
+            event(EventKind.NODE_BACK, "", 20, node_id=NodeId("n1")),
+        ]
+    )
+    assert (progress.place, books.allocated_cores, books.outages) == (Place.RUNNING, 4, [])
+    books.take([run_event(EventKind.SUCCEEDED, "1", 65, "r1")])
+    first, second = books.run_records()
+    assert (first.outcome, first.ended_at, first.attempts_used) == ("succeeded", 65, "0/3 in 1h")
+    assert (second.outcome, second.previous_run, second.previous_node) == ("returned", "r1", "n1")
+    assert books.open_jobs == 0
+
+
+def test_a_run_out_of_reach_may_be_lost_for_good_while_its_job_runs_on() -> None:
+    """The end of the old run is nothing to the new one."""
+    books = begun(plan(4))
+    books.take(
+        [
+            run_event(EventKind.LEASED, "1", 5, "r1"),
+            run_event(EventKind.UNKNOWN, "1", 9, "r1", "node_disconnected"),
+            run_event(EventKind.LEASED, "1", 12, "r2"),
+            run_event(EventKind.LOST, "1", 30, "r1", "node_lost"),
+        ]
+    )
+    progress, _ = only(books)
+    assert (progress.place, books.allocated_cores, books.runs_lost) == (Place.RUNNING, 4, 1)
+    assert [(run.outcome, run.ended_at) for run in books.run_records()] == [
+        ("lost", 30),
+        ("", None),
+    ]

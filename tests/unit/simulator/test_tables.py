@@ -26,6 +26,7 @@ SUMMARY = Summary(
     attempts=1,
     runs=1,
     reschedules=0,
+    restarts=0,
     preemptions=0,
     nodes=1,
     cores=2,
