@@ -4,7 +4,7 @@ Relies on `reschedule` for the verdict and on `model.moves` for ends without bla
 INV-J4 (a report applied twice changes nothing), INV-J5 and INV-J6.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -24,14 +24,14 @@ from pyresched.model import (
     Run,
     next_state,
 )
-from pyresched.model.moves import GANG_DONE, drop_unknown, end_run, put_back, with_run
+from pyresched.model.moves import FORCED, GANG_DONE, drop_unknown, end_run, put_back, with_run
 from pyresched.model.outcome_table import Action, RunState, action
 from pyresched.outcomes.deployments import Deployments
 from pyresched.outcomes.failures import Ended, fail, verdict_on, wait_or_end
 from pyresched.outcomes.reconnect import reconnect, renewed
 from pyresched.outcomes.reports import FAILURES, Report, ReportKind, why
 
-__all__ = ["apply", "due"]
+__all__ = ["apply", "awaits_deployment", "due", "past_deadline"]
 
 
 class _GangReports(Struct):
@@ -108,6 +108,41 @@ def due(snapshot: JobReader, now: Instant, config: SchedulingConfig) -> Changes:
         draft.put(job.replace(state=next_state(job.state, JobState.QUEUED), eligible_at=waited))
         draft.emit(EventKind.REQUEUED, job, at=now)
     return draft.changes()
+
+
+def past_deadline(
+    job_ids: Iterable[JobId], snapshot: JobReader, now: Instant, config: SchedulingConfig
+) -> Changes:
+    """End those of *job_ids* that are queued to be tried again in a deployment that has failed.
+
+    Past the deadline nothing of it is rescheduled, whether its delay was over before or not; but
+    who is forced is, and who was never tried or lost its run without blame starts.
+    """
+    draft = Draft(snapshot)
+    deployments = Deployments(snapshot)
+    for row in snapshot.get_many(list(job_ids)):
+        job = None if row is None else draft.seen(row)
+        if job is None or not awaits_deployment(job) or not deployments.failed(job, now):
+            continue
+        assert job.failed_at is not None, "it is queued for its failure"
+        verdict = verdict_on(job, now, config, deployments)
+        if not verdict.eligible:
+            for member in draft.members(job):
+                if awaits_deployment(member):
+                    wait_or_end(draft, member, verdict, failed_at=job.failed_at, at=now)
+    return draft.changes()
+
+
+def awaits_deployment(job: Job) -> bool:
+    """Whether *job* is queued to be tried again unless its deployment fails."""
+    return (
+        job.state is JobState.QUEUED
+        and job.retry_delay is not None
+        and job.failed_at is not None
+        and job.reason != FORCED
+        and job.rules is not None
+        and job.rules.update is not None
+    )
 
 
 def _running(draft: Draft, job: Job, run: Run, *, at: Instant, config: SchedulingConfig) -> None:

@@ -21,6 +21,7 @@ from pyresched.model import (
     EventKind,
     Instant,
     Job,
+    JobId,
     JobType,
     Node,
     NodeId,
@@ -93,7 +94,14 @@ class Scheduler:
         # The serial and the penalties with which a step found nothing to do.
         self._settled: tuple[int, tuple[ShortRun, ...]] | None = None
         # Jobs to be tried again of which no round has said yet whether there is a place.
-        self._due_again = {job.id for job in self._sync.snapshot if leasing.is_due(job)}
+        self._due_again: set[JobId] = set()
+        # Queued to be tried again, unless their deployment fails first.
+        self._deployed: set[JobId] = set()
+        for job in self._sync.snapshot:
+            if leasing.is_due(job):
+                self._due_again.add(job.id)
+            if outcomes.awaits_deployment(job):
+                self._deployed.add(job.id)
         self._again_at: Instant | None = None  # when a limit that held jobs back may let go
 
     @property
@@ -393,6 +401,7 @@ class Scheduler:
         # 4. Jobs whose delay is over go back to their places.
         due = self._commit(outcomes.due(self._sync.snapshot, now, self._config))
         self._due_again.update(job.id for job in due.jobs)
+        self._deployed.update(job.id for job in due.jobs if outcomes.awaits_deployment(job))
         # 5. Jobs that could not be checked against the nodes before.
         if reached := self._check.pools:
             self._commit(
@@ -407,10 +416,12 @@ class Scheduler:
         # 6. System jobs follow the nodes: what is called off, then what takes its place.
         self._tend(now)
         # 7. A round for each pool, and leases for what it placed; nothing when nothing is new.
+        #    Before it ends who may not be tried again any more.
         results: dict[PoolName, RoundResult] = {}
         penalties = self._sync.penalties(now)
         let_go = self._again_at is not None and self._again_at <= now
         if self._settled != (self._sync.serial, penalties) or let_go:
+            self._drop_past_deadline(now)
             results = self._rounds(now, penalties, on_round)
             if not any(results.values()):
                 self._settled = (self._sync.serial, penalties)
@@ -424,6 +435,14 @@ class Scheduler:
             changes, expect = self._system(snapshot, nodes, now, leaving=leaving)
             if not self._commit(changes, expect=expect):
                 self._tended = self._sync.serial
+
+    def _drop_past_deadline(self, now: Instant) -> None:
+        """End who is queued to be tried again, but whose deployment has failed meanwhile."""
+        if self._deployed:
+            ids = sorted(self._deployed)
+            self._commit(outcomes.past_deadline(ids, self._sync.snapshot, now, self._config))
+            rows = filter(None, self._sync.snapshot.get_many(ids))
+            self._deployed = {job.id for job in rows if outcomes.awaits_deployment(job)}
 
     def _away(self) -> frozenset[NodeId]:
         """The nodes that are out of reach with runs that may go on."""

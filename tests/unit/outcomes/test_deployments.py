@@ -1,5 +1,6 @@
 """Deployments: until when progress must come, and what follows when it does not."""
 
+from kit.driving import node, report, run_names, scheduler
 from kit.jobs import job, leased
 from kit.readers import DictReader
 from kit.reschedule_vectors import facts
@@ -13,6 +14,7 @@ from pyresched.outcomes.deployments import (
     state_of,
     watch,
 )
+from pyresched.scheduler import Scheduler
 
 SECOND = NANOS
 RULE = UpdateRule(progress_deadline=600 * SECOND, min_healthy_time=10 * SECOND)
@@ -110,6 +112,51 @@ def test_what_waits_past_the_deadline_ends_when_due() -> None:
     assert after.reason == "past_progress_deadline"
     (after,) = due(DictReader([early]), 6 * SECOND, CONFIG).jobs
     assert after.state is JobState.QUEUED
+
+
+def without_place(*, forced=False):
+    """A scheduler on which two jobs of a deployment failed in time and are due, with no place.
+
+    With *forced* the second was tried again by hand.
+    """
+    made = scheduler(node())
+    rules = GroupRules(group="web/api", count=2, version=1, update=RULE)
+    for id in ("a", "b"):
+        made.submit([job(id, job_type="service", rules=rules, policy=FOREVER)], 0)
+    made.step(0)
+    report(made, "a", "b", kind="failed", now=590 * SECOND)
+    made.cordon_nodes(["node-1"], 590 * SECOND)
+    if forced:
+        made.force(["b"], 591 * SECOND)
+    made.step(595 * SECOND)
+    assert [row.state for row in made.snapshot()] == [JobState.QUEUED] * 2
+    return made
+
+
+def test_who_found_no_place_until_the_deadline_is_not_tried_again() -> None:
+    """Also by a program that has just started; before the deadline it is."""
+    made, other = without_place(), without_place()
+    other.uncordon_nodes(["node-1"], 599 * SECOND)
+    other.step(599 * SECOND)
+    assert all(row.state is JobState.LEASED for row in other.snapshot())
+    restarted = Scheduler(CONFIG, made.journal, ids=run_names("later"))
+    restarted.uncordon_nodes(["node-1"], 601 * SECOND)
+    assert not any(restarted.step(601 * SECOND).results.values()), "nothing is placed"
+    for row in restarted.snapshot():
+        assert (row.state, row.reason) == (JobState.FAILED, "past_progress_deadline")
+        assert row.ended_at == 590 * SECOND
+    assert restarted.check() == []
+
+
+def test_who_is_forced_is_tried_again_past_the_deadline() -> None:
+    """By hand means whatever the deployment says, and for that job alone."""
+    made = without_place(forced=True)
+    made.uncordon_nodes(["node-1"], 601 * SECOND)
+    made.step(601 * SECOND)
+    assert {row.id: row.state for row in made.snapshot()} == {
+        "a": JobState.FAILED,
+        "b": JobState.LEASED,
+    }
 
 
 def test_other_versions_and_plain_jobs_are_not_of_it() -> None:
