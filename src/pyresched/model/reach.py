@@ -6,7 +6,7 @@ Owns what `fleet` (the node says it) and `outcomes` (a report says it) decide al
 
 from typing import Final
 
-from pyresched._core import Job, JobState, Outcome, Run
+from pyresched._core import Job, JobState, LastReschedule, Outcome, RescheduleTracker, Run
 from pyresched.ids import Instant
 from pyresched.model.changes import EventKind
 from pyresched.model.drafts import Draft
@@ -102,6 +102,7 @@ def take_back(
         job.replace(
             state=next_state(job.state, JobState.RUNNING),
             runs=(*(each for each in runs if each.id != run.id), kept),
+            tracker=_placed(job.tracker),
             failed_at=None,
             eligible_at=None,
             retry_delay=None,
@@ -109,3 +110,12 @@ def take_back(
         )
     )
     draft.emit(EventKind.RECONNECTED, job, at=at, run=kept)
+
+
+def _placed(tracker: RescheduleTracker | None) -> RescheduleTracker | None:
+    """*tracker* without a word of that a replacement, which is needed no longer, found no place."""
+    if tracker is None or tracker.last is not LastReschedule.NO_PLACEMENT:
+        return tracker
+    if not tracker.events:
+        return None
+    return RescheduleTracker(events=tracker.events, last=LastReschedule.OK)

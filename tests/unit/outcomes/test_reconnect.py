@@ -13,6 +13,7 @@ from pyresched.model import (
     GroupRules,
     Job,
     JobState,
+    LastReschedule,
     Outcome,
     RescheduleEvent,
     RescheduleTracker,
@@ -23,6 +24,7 @@ from pyresched.outcomes.reconnect import goes_on
 SECOND = NANOS
 GIVEN_UP = 20
 EVENT = RescheduleEvent(time=30, previous_run="first", previous_node="n1", delay=10)
+OK = LastReschedule.OK
 HISTORY = RescheduleTracker(events=(EVENT,))
 
 
@@ -76,6 +78,14 @@ def test_a_run_that_nothing_has_replaced_goes_on(state, reconcile) -> None:
     assert row.active_run is not None
     assert (row.active_run.id, row.active_run.started_at) == ("first", 12)
     assert kinds(changes) == [("reconnected", "first")]
+
+
+def test_a_run_that_goes_on_needs_no_place_any_more() -> None:
+    """That its replacement found none is forgotten, and what happened before is not."""
+    for events, after in [((), None), ((EVENT,), RescheduleTracker(events=(EVENT,), last=OK))]:
+        missed = RescheduleTracker(events=events, last=LastReschedule.NO_PLACEMENT)
+        (row,) = told(waiting(JobState.QUEUED, tracker=missed), "running").jobs
+        assert row.tracker == after
 
 
 def test_a_run_that_is_kept_is_the_newest_again_and_its_replacement_is_stopped() -> None:
