@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kit.repository import ROOT
 from kit.simulations import breaches, log_text, read_tables
 from pyresched.cli.__main__ import main
+from pyresched.errors import ConfigError
 from pyresched.model import NANOS
 from pyresched.simulator import Checks, simulate
 from pyresched.simulator.formats.failures import FailureLog, NodeFailure
@@ -298,3 +299,24 @@ def test_runs_say_what_was_before_them_and_what_follows(tmp_path: Path) -> None:
                 used = (run["attempts_used"], run["eligible_s"], run["stopped"])
                 assert used == ("3/3 in 1h", "", "exhausted")
     assert seen > 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ('reschedule_dialect = "exact"', "may never stop"),
+        ('reschedule_min_delay = "1m"', "delay is 30s; write at least 1m"),
+    ],
+)
+def test_a_strict_configuration_is_held_to_its_own_policies(
+    tmp_path: Path, log: Path, setting: str, sentence: str
+) -> None:
+    """What a submit would refuse of a job is refused of the defaults of a type."""
+    config = tmp_path / "config.toml"
+    policy = 'attempts = 15\ninterval = "26m30s"\ndelay = "30s"\n'
+    policy += 'delay_function = "exponential"\nmax_delay = "2m"\n'
+    config.write_text(f"[reschedule.batch]\n{policy}")
+    simulate(log, nodes="4x4", config=config)
+    config.write_text(f"{setting}\n[reschedule.batch]\n{policy}")
+    with pytest.raises(ConfigError, match=sentence):
+        simulate(log, nodes="4x4", config=config)

@@ -102,7 +102,12 @@ def _settings(path: str | Path | None) -> SchedulingConfig:
         return SchedulingConfig()
     config = load_config(path)
     for job_type in config.reschedule:
-        for problem in problems(config.policy_for(job_type), min_delay=0):
+        found = problems(
+            config.policy_for(job_type),
+            min_delay=config.reschedule_min_delay,
+            dialect=config.reschedule_dialect,
+        )
+        for problem in found:
             if problem.severity is Severity.ERROR:
                 raise ConfigError(f"{path}: reschedule.{job_type}: {problem.sentence}")
     return config
