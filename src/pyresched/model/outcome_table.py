@@ -1,7 +1,8 @@
 """What becomes of a job when something becomes of its run or its node: one table.
 
-Stages that end runs act by it and by nothing else. It is plain data, so that `outcomes` and
-`fleet`, which do not know each other, read the same rows. docs/reschedule.md has it in words.
+It is plain data, so that `outcomes` and `fleet`, which do not know each other, read the same rows;
+what never varies (who is returned, preempted or lost is back at its place) they do without asking.
+A test holds each cell against the scheduler. docs/reschedule.md has it in words.
 """
 
 from collections.abc import Iterator
@@ -128,7 +129,7 @@ ROWS: Final[tuple[Row, ...]] = (
     _row(_ALL_TYPES, RunState.PENDING, NodeState.DISCONNECTED, Action.LOSE),
     _row(_PLACED, _STARTED, NodeState.DISCONNECTED, Action.DISCONNECT),
     _row(_SYSTEM, _STARTED, NodeState.DISCONNECTED, Action.AWAIT),
-    _row(_PLACED, _STARTED, NodeState.DOWN_KEPT, Action.DISCONNECT),
+    _row(_PLACED, _STARTED, NodeState.DOWN_KEPT, Action.AWAIT),
     _row(_ALL_TYPES, _LIVE, _BEYOND, Action.LOSE),
     # A drain asks services to go, lets batch end until its deadline, and goes round system jobs
     # until the others have left.

@@ -27,6 +27,7 @@ CLASSES = {
     Action.RENEW: "untainted",
     Action.LOSE: "lost",
     Action.DISCONNECT: "disconnecting",
+    Action.AWAIT: "disconnecting",
     Action.MIGRATE: "migrate",
     Action.RECONNECT: "reconnecting",
 }

@@ -57,7 +57,7 @@ def test_what_has_ended_is_judged_without_its_node(node: NodeState) -> None:
         ("system", "running", "disconnected", "await"),
         ("service", "pending", "disconnected", "lose"),
         ("service", "running", "unreachable", "lose"),
-        ("service", "running", "down_kept", "disconnect"),
+        ("service", "running", "down_kept", "await"),
         ("service", "unknown", "down_kept", "keep"),
         ("service", "reconnected", "ready", "reconnect"),
         ("batch", "reconnected", "draining", "reconnect"),
