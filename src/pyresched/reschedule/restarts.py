@@ -126,7 +126,7 @@ def restart_bits(seed: int, run_id: str, number: int) -> int:
     The same on any machine: BLAKE2 of the three.
     """
     text = f"restart\x1f{seed}\x1f{run_id}\x1f{number}"
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
 
 
 def restarts_on_success(job_type: str | JobType, *, hook: str = "", sidecar: bool = False) -> bool:

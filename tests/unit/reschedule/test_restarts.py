@@ -15,6 +15,7 @@ from pyresched.reschedule import (
     RestartVerdict,
     Severity,
     next_restart,
+    restart_bits,
     restarts_on_success,
 )
 
@@ -278,3 +279,19 @@ def test_attempts_that_do_not_fit_are_told_what_would() -> None:
     for fields in ({"attempts": 0, "delay": 1}, {"attempts": 2, "delay": 0}):
         (problem,) = RestartPolicy(interval=-5, **fields).problems()
         assert problem.code is ProblemCode.INTERVAL_BELOW_MINIMUM
+
+
+@pytest.mark.parametrize(
+    ("seed", "run_id", "number", "bits"),
+    [
+        (0, "run-1", 0, 4667058489491682106),
+        (7, "run-1", 0, 2820340657827454728),
+        (0, "run-2", 0, 11493405093358565264),
+        (0, "run-1", 1, 13490269100141346515),
+    ],
+)
+def test_the_bits_of_a_restart_are_those_of_its_seed_run_and_number(
+    seed: int, run_id: str, number: int, bits: int
+) -> None:
+    """On any machine, in any release: what was simulated once can be simulated again."""
+    assert restart_bits(seed, run_id, number) == bits
