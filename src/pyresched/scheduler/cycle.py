@@ -12,19 +12,16 @@ from msgspec import Struct, structs
 
 from pyresched import fleet, leasing, outcomes, submit
 from pyresched.config import SchedulingConfig
-from pyresched.errors import DuplicateId, InputError
+from pyresched.errors import InputError
 from pyresched.jobdb import Reader, Snapshot
 from pyresched.model import (
     Changes,
     Duration,
-    Event,
-    EventKind,
     Instant,
     Job,
     JobId,
     JobType,
     Node,
-    NodeId,
     PoolName,
     Queue,
     QueueName,
@@ -35,11 +32,12 @@ from pyresched.model.changes import composed
 from pyresched.model.system import is_template
 from pyresched.nodedb import NodeDb, NodesAhead
 from pyresched.outcomes import Report
-from pyresched.reschedule.followups import last_of_first
 from pyresched.scheduler.arguments import instant, several
 from pyresched.scheduler.check import breaches, facts
 from pyresched.scheduler.journal import Journal
+from pyresched.scheduler.queues import changes as queues_changed
 from pyresched.scheduler.sync import Sync
+from pyresched.scheduler.wake import away, next_wake
 from pyresched.scheduling import (
     Arguments,
     Explanation,
@@ -350,7 +348,7 @@ class Scheduler:
         for queue in queues:
             self._config.check_queue(queue)
         self._sync.catch_up()
-        return self._commit(_queue_changes(queues, self._sync.queue_rows, now=now))
+        return self._commit(queues_changed(queues, self._sync.queue_rows, now=now))
 
     # The cycle
 
@@ -393,7 +391,7 @@ class Scheduler:
         self._sync.catch_up()
         # 2. Leases that nobody renewed: their runs are out of reach.
         if self._config.lease_duration is not None:
-            self._commit(leasing.expire(self._sync.snapshot, now, away=self._away()))
+            self._commit(leasing.expire(self._sync.snapshot, now, away=away(self._sync)))
         # 3. Runs out of reach for too long are lost; runs on draining nodes go.
         jobs, unsettled = self._sync.snapshot, self._sync.unsettled
         self._commit(fleet.expire(self._sync.timed_nodes, jobs=jobs, now=now, unsettled=unsettled))
@@ -425,7 +423,10 @@ class Scheduler:
             results = self._rounds(now, penalties, on_round)
             if not any(results.values()):
                 self._settled = (self._sync.serial, penalties)
-        return StepResult(results=results, next_wake=self._next_wake(now))
+        return StepResult(
+            results=results,
+            next_wake=next_wake(self._sync, self._config, now, again_at=self._again_at),
+        )
 
     def _tend(self, now: Instant) -> None:
         """Let system jobs follow the nodes until there is nothing left to change."""
@@ -443,11 +444,6 @@ class Scheduler:
             self._commit(outcomes.past_deadline(ids, self._sync.snapshot, now, self._config))
             rows = filter(None, self._sync.snapshot.get_many(ids))
             self._deployed = {job.id for job in rows if outcomes.awaits_deployment(job)}
-
-    def _away(self) -> frozenset[NodeId]:
-        """The nodes that are out of reach with runs that may go on."""
-        nodes = self._sync.timed_nodes
-        return frozenset(id for id, node in nodes.items() if node.disconnected_at is not None)
 
     def _rounds(
         self,
@@ -509,20 +505,6 @@ class Scheduler:
         sync = self._sync
         return Arguments(reader, sync.nodes, sync.queues, pool, self._config, state, now)
 
-    def _next_wake(self, now: Instant) -> Instant | None:
-        """When time brings the next thing to do, as `StepResult` has it."""
-        snapshot, nodes = self._sync.snapshot, self._sync.timed_nodes
-        waiting = (each.eligible_at for each in snapshot.backing_off())
-        due = (at for at in waiting if at is not None)
-        times = [last_of_first(due, self._config.reschedule_window), self._again_at]
-        if self._config.lease_duration is not None:
-            times.append(leasing.next_end(snapshot, away=self._away()))
-        times.append(fleet.next_expiry(nodes, snapshot, self._sync.unsettled))
-        times.append(fleet.next_drain(nodes, jobs=snapshot, now=now))
-        if snapshot.queues():  # whom the end of a penalty might help
-            times += [each.deadline for each in self._sync.penalties(now)[:1]]
-        return min((each for each in times if each is not None), default=None)
-
     def _commit(
         self, changes: Changes, *, expect: Mapping[tuple[str, str], int] | None = None
     ) -> Changes:
@@ -532,25 +514,3 @@ class Scheduler:
             self._journal.commit(changes, expect=guards)
             self._sync.catch_up()
         return changes
-
-
-def _queue_changes(
-    queues: Iterable[Queue], rows: Mapping[QueueName, Queue], *, now: Instant
-) -> Changes:
-    """The rows of *queues* that are new or differ from *rows*."""
-    given: dict[QueueName, Queue] = {}
-    for queue in queues:
-        if given.setdefault(queue.name, queue) != queue:
-            raise DuplicateId(f"queue {queue.name!r} comes twice with other settings; send one")
-    changed = []
-    for queue in given.values():
-        old = rows.get(queue.name)
-        version = 0 if old is None else old.version
-        if old is None or queue != structs.replace(old, version=queue.version):
-            changed.append(structs.replace(queue, version=version + 1))
-    return Changes(
-        queues=tuple(changed),
-        events=tuple(
-            Event(kind=EventKind.QUEUE_CHANGED, at=now, queue=queue.name) for queue in changed
-        ),
-    )
