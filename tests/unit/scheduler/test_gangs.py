@@ -117,24 +117,24 @@ def set_policy(whole: Whole) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "state", "first", "second", "counted"),
+    ("what", "state", "outcome", "counted"),
     [
-        (fail, "backing_off", "failed", "returned", 0),
-        (fail_for_good, "failed", "failed", "returned", 1),
-        (stop, "backing_off", "returned", "returned", 0),
-        (disconnect, "backing_off", "unknown", "returned", 0),
-        (come_back, "backing_off", "returned", "returned", 0),
-        (lose, "queued", "lost", "returned", 0),
-        (drain, "queued", "returned", "returned", 0),
-        (give_back, "queued", "returned", "returned", 0),
-        (force, "queued", "failed", "returned", 1),
-        (force_early, "queued", "failed", "returned", 0),
-        (set_policy, "backing_off", "failed", "returned", 1),
+        (fail, "backing_off", "failed", 0),
+        (fail_for_good, "failed", "failed", 1),
+        (stop, "backing_off", "returned", 0),
+        (disconnect, "backing_off", "unknown", 0),
+        (come_back, "backing_off", "returned", 0),
+        (lose, "queued", "lost", 0),
+        (drain, "queued", "returned", 0),
+        (give_back, "queued", "returned", 0),
+        (force, "queued", "failed", 1),
+        (force_early, "queued", "failed", 0),
+        (set_policy, "backing_off", "failed", 1),
     ],
 )
 @pytest.mark.parametrize("job_type", ["batch", "service"])
 def test_what_becomes_of_one_becomes_of_all(
-    what, state: str, first: str, second: str, counted: int, job_type: str
+    what, state: str, outcome: str, counted: int, job_type: str
 ) -> None:
     """One state, one time to wait for, one history; blame is for whom it was, and for no other."""
     if what is stop and job_type == "service":
@@ -145,7 +145,7 @@ def test_what_becomes_of_one_becomes_of_all(
     for row in (one, other):
         assert row.state is JobState[state.upper()]
         assert len(() if row.tracker is None else row.tracker.events) == counted
-    assert [one.runs[-1].outcome, other.runs[-1].outcome] == [Outcome(first), Outcome(second)]
+    assert [one.runs[-1].outcome, other.runs[-1].outcome] == [Outcome(outcome), Outcome.RETURNED]
     for same in ("state", "policy", "tracker", "failed_at", "eligible_at", "retry_delay", "reason"):
         assert getattr(one, same) == getattr(other, same), same
 
