@@ -26,6 +26,7 @@ from pyresched.model import (
     MigrateRule,
     Outcome,
     ReschedulePolicy,
+    UpdateRule,
 )
 from pyresched.outcomes import Report, ReportKind
 from pyresched.scheduler import Scheduler
@@ -63,6 +64,7 @@ RULES = [
     REPLACED,
     REPLACED,
     GroupRules(group="kept", disconnect=DisconnectRule(replace=False), migrate=PACE),
+    GroupRules(group="deployed", count=99, update=UpdateRule(progress_deadline=40 * SECOND)),
     GroupRules(group="stopped", disconnect=DisconnectRule(stop_on_client_after=3 * SECOND)),
 ]
 policies, rules = st.sampled_from(POLICIES), st.sampled_from(RULES)
