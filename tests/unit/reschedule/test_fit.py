@@ -148,6 +148,7 @@ def test_caps_of_a_nanosecond_are_counted_one_by_one() -> None:
     small = ReschedulePolicy(attempts=10, interval=3, delay=1)
     assert nomad_fit(small).possible == 3
     assert nomad_fit(structs.replace(small, interval=-1)).possible == 0
+    assert nomad_fit(structs.replace(small, interval=7, delay=2)).possible == 3
     capped = ReschedulePolicy(
         attempts=5, interval=4, delay=1, delay_function="exponential", max_delay=1
     )
