@@ -16,6 +16,7 @@ from kit.driving import node, report, scheduler
 from kit.jobs import job
 from pyresched.model import NANOS, JobState, ReschedulePolicy
 from pyresched.scheduler import Scheduler
+from pyresched.store import MemoryJournal
 
 if os.environ.get("CI") != "true":
     pytest.importorskip("litestar", reason="needs the extra `server`; always there in CI")
@@ -248,6 +249,17 @@ def test_runs_are_stopped_and_jobs_forced_and_given_policies(
     given = client.put("/jobs/fails/policy", json={}).json()
     assert given["policy"] == str(ReschedulePolicy.default("batch"))
     assert given["state"] == "backing_off"
+
+
+def test_a_job_that_a_command_ends_is_shown_though_its_journal_forgets_it() -> None:
+    """As it ended; it is gone only for the next who asks."""
+    made = scheduler(node("n1", 1), journal=MemoryJournal(keep_ended=False))
+    made.submit([job("once", policy=ReschedulePolicy())], 1)
+    made.step(2)
+    with TestClient(create_app(made, clock=lambda: NOW)) as client:
+        stopped = client.post("/jobs/once/stop")
+        assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
+        assert client.post("/jobs/once/stop").status_code == 404
 
 
 @pytest.mark.parametrize(
