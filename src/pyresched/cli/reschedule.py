@@ -36,7 +36,7 @@ from pyresched.spec import Origin, merge_reschedule, parse_block
 __all__ = ["app"]
 
 REFUSED: Final = 1
-"""The exit code for a policy with an error, which a submit would refuse."""
+"""The exit code for a policy with an error."""
 
 _NEVER_RESCHEDULED: Final = (JobType.SYSTEM, JobType.SYSBATCH)
 _MOST_SHOWN: Final = 16
@@ -102,7 +102,7 @@ def explain(
     Shows the policy in effect and where each value comes from, run by run when the next one
     starts, when the job gives up or that it never does, and what is wrong with the policy.
     Each replacement starts when it is due; one that waits in a queue starts later.
-    Exit code 1 says that a submit would refuse the policy.
+    Exit code 1 says that the policy has an error.
 
     **Examples**
 

@@ -27,7 +27,7 @@ from pyresched.model.outcome_table import Action, RunState, action
 from pyresched.model.system import SYSTEM_TYPES
 from pyresched.outcomes.deployments import Deployments
 from pyresched.outcomes.failures import bounded, policy_of, verdict_on, wait_or_end
-from pyresched.reschedule import Severity, next_delay, problems
+from pyresched.reschedule import next_delay, refusals
 
 __all__ = ["STOPPED", "force", "set_policy", "stop"]
 
@@ -149,7 +149,7 @@ def set_policy(
     draft = Draft(snapshot)
     deployments = Deployments(snapshot)
     for job in _known(draft, job_ids):
-        _check(job, policy)
+        _check(job, policy, config)
         if job.state.terminal:
             members = _ended_with(draft, snapshot, job) if _failed(job) else ()
         else:
@@ -209,14 +209,12 @@ def _ended_with(draft: Draft, snapshot: JobReader, job: Job) -> Sequence[Job]:
     return [member for member in members if _failed(member) and member.ended_at == job.ended_at]
 
 
-def _check(job: Job, policy: ReschedulePolicy | None) -> None:
-    """Raise InputError for a *policy* that *job* cannot have."""
-    if policy is None:
-        return
-    if job.job_type in SYSTEM_TYPES:
+def _check(job: Job, policy: ReschedulePolicy | None, config: SchedulingConfig) -> None:
+    """Raise InputError for a *policy* that a submit of *job* would refuse."""
+    if policy is not None and job.job_type in SYSTEM_TYPES:
         raise InputError(f"job {job.id!r}: a {job.job_type} job takes no policy; leave it out")
-    if not isinstance(policy, ReschedulePolicy):
-        raise InputError(f"policy: {policy!r} is no ReschedulePolicy; give one, or None")
-    for problem in problems(policy, min_delay=0):  # as little as at a submit
-        if problem.severity is Severity.ERROR:
-            raise InputError(f"job {job.id!r}: policy: {problem.sentence}")
+    wrong = refusals(
+        policy, min_delay=config.reschedule_min_delay, dialect=config.reschedule_dialect
+    )
+    for sentence in wrong:
+        raise InputError(f"job {job.id!r}: policy: {sentence}")

@@ -8,7 +8,7 @@ differ from Nomad's are in docs/reschedule.md.
 from pyresched._core import next_many
 from pyresched.reschedule.followups import followups
 from pyresched.reschedule.history import extended
-from pyresched.reschedule.policy import JobType, ReschedulePolicy
+from pyresched.reschedule.policy import JobType, ReschedulePolicy, refusals
 from pyresched.reschedule.restarts import (
     Exit,
     RestartAction,
@@ -19,7 +19,13 @@ from pyresched.reschedule.restarts import (
     restarts_on_success,
 )
 from pyresched.reschedule.timeline import Outlook, Prospect, Step, outlook, timeline
-from pyresched.reschedule.validation import Dialect, Problem, ProblemCode, Severity, problems
+from pyresched.reschedule.validation import (
+    Dialect,
+    Problem,
+    ProblemCode,
+    Severity,
+    problems,
+)
 from pyresched.reschedule.verdicts import (
     Verdict,
     VerdictReason,
@@ -53,6 +59,7 @@ __all__ = [
     "next_restart",
     "outlook",
     "problems",
+    "refusals",
     "restart_bits",
     "restarts_on_success",
     "timeline",

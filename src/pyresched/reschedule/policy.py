@@ -4,7 +4,7 @@ A policy answers for itself; the answers are worked out in `verdicts` and `valid
 happened so far is a native `RescheduleTracker`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from pyresched._core import RescheduleTracker
-from pyresched.durations import NANOS, format_duration, parse_duration
+from pyresched.durations import INT64_MAX, INT64_MIN, NANOS, format_duration, parse_duration
 from pyresched.errors import InputError, did_you_mean
 from pyresched.ids import Duration, Instant
-from pyresched.reschedule.validation import MIN_DELAY, Dialect, Problem, problems
+from pyresched.reschedule.validation import MIN_DELAY, Dialect, Problem, Severity, problems
 from pyresched.reschedule.verdicts import Verdict, next_reschedule
 
-__all__ = ["DEFAULT_POLICIES", "JobType", "ReschedulePolicy"]
+__all__ = ["DEFAULT_POLICIES", "JobType", "ReschedulePolicy", "refusals"]
 
 
 class JobType(Enum):
@@ -121,3 +121,31 @@ DEFAULT_POLICIES: Final[Mapping[JobType, ReschedulePolicy | None]] = {
     JobType.SYSTEM: None,
     JobType.SYSBATCH: None,
 }
+
+
+def refusals(policy: object, *, min_delay: Duration, dialect: Dialect) -> Iterator[str]:
+    """Why a job may not have *policy*, a sentence each: what is of another kind, else its errors.
+
+    Takes anything, as nobody looked when it was made; None is no policy.
+    """
+    if policy is None:
+        return
+    if not isinstance(policy, ReschedulePolicy):
+        yield f"{policy!r} is no ReschedulePolicy; give one, or None"
+        return
+    figures = {name: getattr(policy, name) for name in _FIGURES}
+    wrong = [name for name, value in figures.items() if not _in_int64(value)]
+    for name in wrong:
+        right = "a whole number" if name == "attempts" else "whole ns, as of parse_duration()"
+        yield f"{name} is {figures[name]!r}; write {right}, at most 2**63 - 1"
+    if not wrong:
+        for problem in problems(policy, min_delay=min_delay, dialect=dialect):
+            if problem.severity is Severity.ERROR:
+                yield problem.sentence
+
+
+def _in_int64(value: object) -> bool:
+    return isinstance(value, int) and INT64_MIN <= value <= INT64_MAX
+
+
+_FIGURES: Final = ("attempts", "interval", "delay", "max_delay")

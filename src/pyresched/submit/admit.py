@@ -28,13 +28,12 @@ from pyresched.model import (
     PoolName,
     Queue,
     QueueName,
-    ReschedulePolicy,
     UnschedulableReason,
     next_state,
     rule_faults,
 )
 from pyresched.model.system import SYSTEM_TYPES, as_template
-from pyresched.reschedule import Severity, problems
+from pyresched.reschedule import refusals
 
 __all__ = ["Check", "admit", "validate"]
 
@@ -226,20 +225,13 @@ def _kind_faults(
     for pool in job.pools:
         yield from _asked(f"{path}: pools", config.pool, pool)
     yield from _asked(f"{path}: job_type", config.policy_for, job.job_type)
-    wrong = list(_untyped(job.policy))
     if job.policy is not None and job.job_type in SYSTEM_TYPES:
-        wrong = [f"a {job.job_type} job has none; leave it out"]
-    yield from (Fault(f"{path}: policy", sentence) for sentence in wrong)
-    found = (
-        ()
-        if wrong
-        else problems(
+        yield Fault(f"{path}: policy", f"a {job.job_type} job has none; leave it out")
+    else:
+        wrong = refusals(
             job.policy, min_delay=config.reschedule_min_delay, dialect=config.reschedule_dialect
         )
-    )
-    for problem in found:
-        if problem.severity is Severity.ERROR:
-            yield Fault(f"{path}: policy", problem.sentence)
+        yield from (Fault(f"{path}: policy", sentence) for sentence in wrong)
     for name, sentence in rule_faults(job.rules):
         yield Fault(f"{path}: rules{name and '.'}{name}", sentence)
     yield from _asked(
@@ -251,20 +243,6 @@ def _kind_faults(
         yield Fault(f"{path}: resources", f"{wanted} amounts; give {had}: {names}")
     elif job.requirements.resources.has_negative:
         yield Fault(f"{path}: resources", "an amount is negative; write 0 or more")
-
-
-def _untyped(policy: object) -> Iterator[str]:
-    """What of *policy* is of another kind than it should be, as nobody looked when it was made."""
-    if policy is None:
-        return
-    if not isinstance(policy, ReschedulePolicy):
-        yield f"{policy!r} is no ReschedulePolicy; give one, or None"
-        return
-    for name in ("attempts", "interval", "delay", "max_delay"):
-        value = getattr(policy, name)
-        if not isinstance(value, int):
-            right = "a whole number" if name == "attempts" else "whole ns, as of parse_duration()"
-            yield f"{name} is {value!r}; write {right}"
 
 
 def _asked(path: str, look_up: Callable[[str], object], name: str) -> Iterator[Fault]:

@@ -57,7 +57,7 @@ def test_what_never_ends_is_said_and_cut(run: Run) -> None:
 def test_problems_come_with_the_fix(
     run: Run, policy: str, severity: str, sentence: str, code: int
 ) -> None:
-    """What a submit would refuse is exit code 1."""
+    """An error is exit code 1, a warning is not."""
     got, out, _ = run("reschedule", "explain", "--policy", policy)
     assert got == code
     assert f"{severity}: " in out

@@ -56,6 +56,11 @@ def test_what_can_be_has_no_fault(rules: GroupRules | None) -> None:
             "disconnect",
             "exclude each other; write one",
         ),
+        (
+            {"disconnect": DisconnectRule(lost_after=1, stop_on_client_after=0)},
+            "disconnect",
+            "exclude each other; write one",
+        ),
         ({"disconnect": DisconnectRule(reconcile="")}, "disconnect.reconcile", "known: best_score"),
         ({"migrate": MigrateRule(max_parallel=0)}, "migrate.max_parallel", "write 1 or more"),
         ({"migrate": MigrateRule(max_parallel=-1)}, "migrate.max_parallel", "-1 is not"),

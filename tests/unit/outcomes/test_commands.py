@@ -9,6 +9,7 @@ from pyresched.config import SchedulingConfig
 from pyresched.errors import InputError
 from pyresched.model import NANOS, JobState, Outcome, ReschedulePolicy
 from pyresched.outcomes import force, set_policy
+from pyresched.reschedule import Dialect
 from pyresched.store import MemoryJournal
 
 SECOND = NANOS
@@ -205,7 +206,23 @@ def test_a_policy_that_a_submit_would_refuse_is_refused() -> None:
         made.set_policy(["b"], ReschedulePolicy(attempts=1, delay=SECOND), 2)
     with pytest.raises(InputError, match="no ReschedulePolicy"):
         made.set_policy(["b"], 3, 2)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="attempts is 1000"):
+        made.set_policy(["b"], ReschedulePolicy(attempts=10**30, interval="1h", delay="30s"), 2)
     assert not made.set_policy(["a", "unknown"], TWICE, 2)
     reader = DictReader([leased(job("s", job_type="system"))])
     with pytest.raises(InputError, match="a system job takes no policy"):
         set_policy(["s"], TWICE, reader, CONFIG, now=3)
+
+
+def test_a_policy_is_held_to_what_the_configuration_asks_of_a_submit() -> None:
+    """The least delay, and by which check attempts must fit."""
+    hasty = ReschedulePolicy(attempts=2, interval="1m", delay="1s")
+    endless = ReschedulePolicy(
+        attempts=15, interval="26m30s", delay="30s", delay_function="exponential", max_delay="2m"
+    )
+    strict = SchedulingConfig(reschedule_min_delay=5 * SECOND, reschedule_dialect=Dialect.EXACT)
+    known = DictReader([job("a")])
+    for policy, sentence in ((hasty, "at least 5s"), (endless, "may never stop")):
+        assert set_policy(["a"], policy, known, SchedulingConfig(), now=1)
+        with pytest.raises(InputError, match=sentence):
+            set_policy(["a"], policy, known, strict, now=1)

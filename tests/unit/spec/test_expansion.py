@@ -216,6 +216,13 @@ def test_every_job_carries_the_rules_of_its_group() -> None:
     )
 
 
+def test_no_two_groups_have_one_identity() -> None:
+    """Whatever slashes and signs are in the names of jobs and groups."""
+    names = [("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c"), ("a", "b%2Fc"), ("a", "c")]
+    groups = {jobs_of({"name": group}, name=name)[0].rules.group for name, group in names}
+    assert len(groups) == len(names)
+
+
 @pytest.mark.parametrize("job_type", ["service", "batch", "system", "sysbatch"])
 def test_a_group_that_writes_nothing_has_the_rules_of_its_type(job_type) -> None:
     """Restarts for each, which the configuration may replace; a service migrates by a rule."""

@@ -164,6 +164,10 @@ def test_an_unknown_queue_is_made_once_or_refused() -> None:
             "job 'a': policy: delay_function 'linear' is unknown",
         ),
         (
+            job("a", policy=ReschedulePolicy(attempts=10**30, interval="1h", delay="30s")),
+            "job 'a': policy: attempts is 1000000000000000000000000000000; write a whole number, at",
+        ),
+        (
             job("a", rules=GroupRules(migrate=MigrateRule(max_parallel=0))),
             "job 'a': rules.migrate.max_parallel: 0 lets no run leave; write 1 or more",
         ),
