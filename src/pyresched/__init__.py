@@ -70,6 +70,10 @@ if TYPE_CHECKING:
         NotFound,
         Victims,
     )
+    from pyresched.outcomes import (
+        Report,
+        ReportKind,
+    )
     from pyresched.reschedule import (
         Dialect,
         JobType,
@@ -84,6 +88,7 @@ if TYPE_CHECKING:
         Verdict,
         VerdictReason,
         next_many,
+        next_restart,
         outlook,
         timeline,
     )
@@ -101,6 +106,7 @@ if TYPE_CHECKING:
     )
     from pyresched.spec import (
         JobSpec,
+        merge_reschedule,
     )
     from pyresched.store import (
         MemoryJournal,
@@ -142,6 +148,8 @@ __all__ = [
     "PyreschedError",
     "Queue",
     "ReadOnly",
+    "Report",
+    "ReportKind",
     "Requirements",
     "RescheduleBlock",
     "RescheduleEvent",
@@ -174,6 +182,7 @@ __all__ = [
     "load_round",
     "merge_reschedule",
     "next_many",
+    "next_restart",
     "outlook",
     "run_round",
     "save_round",
@@ -217,6 +226,8 @@ _HOMES = {
     "PyreschedError": "errors",
     "Queue": "model",
     "ReadOnly": "errors",
+    "Report": "outcomes",
+    "ReportKind": "outcomes",
     "Requirements": "model",
     "RescheduleBlock": "model",
     "RescheduleEvent": "model",
@@ -249,6 +260,7 @@ _HOMES = {
     "load_round": "scheduling",
     "merge_reschedule": "spec",
     "next_many": "reschedule",
+    "next_restart": "reschedule",
     "outlook": "reschedule",
     "run_round": "scheduling",
     "save_round": "scheduling",

@@ -24,7 +24,8 @@ def test_the_readme_shows_both_commands():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/mvcc.md", "docs/placement.md", "docs/threads.md"]
+    "page",
+    ["README.md", "docs/mvcc.md", "docs/placement.md", "docs/reschedule.md", "docs/threads.md"],
 )
 def test_the_page_has_python(page):
     """Nothing found is a failure, not a pass."""

@@ -176,6 +176,7 @@ _ORIGINS: Final[Mapping[Origin, str]] = {
     Origin.GROUP: "written",
     Origin.JOB: "written",
     Origin.DEFAULT: "default of the type",
+    Origin.UNUSED: "unused: unlimited",
 }
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from pyresched._core import RescheduleEvent, RescheduleTracker
-from pyresched.durations import INT64_MAX, saturated
+from pyresched.durations import INT64_MAX, parse_duration, saturated
 from pyresched.ids import Duration, Instant, NodeId, RunId
 from pyresched.reschedule.history import extended
 from pyresched.reschedule.verdicts import Verdict, next_delay, next_reschedule
@@ -44,16 +44,18 @@ class Step(Struct, frozen=True, kw_only=True):
 def timeline(
     policy: "ReschedulePolicy | None",
     *,
-    runtime: Duration = 0,
+    runtime: Duration | str = 0,
     failures: int | None = None,
-    until: Instant | None = None,
+    until: Instant | str | None = None,
 ) -> list[Step]:
-    """The runs of a job each of which fails *runtime* ns after its start.
+    """The runs of a job each of which fails *runtime* after its start, ns or duration text.
 
     The list ends when nothing follows any more, after *failures* runs, with the last run that
     starts by *until* (but after 200,000 runs at the latest, since a delay may be 0), or, if
     neither is given, after 100 runs.
     """
+    runtime = parse_duration(runtime)
+    until = None if until is None else parse_duration(until)
     most = failures
     if most is None:
         most = _SHOWN if until is None else _FOLLOWED
@@ -107,13 +109,13 @@ class Outlook(Struct, frozen=True, kw_only=True):
     after: Duration | None = None
 
 
-def outlook(policy: "ReschedulePolicy | None", *, runtime: Duration = 0) -> Outlook:
-    """Whether, and when, a job gives up whose runs all fail *runtime* ns after their start.
+def outlook(policy: "ReschedulePolicy | None", *, runtime: Duration | str = 0) -> Outlook:
+    """Whether, and when, a job gives up whose runs all fail *runtime* (ns or text) after their start.
 
     Each replacement starts when it is due; one that starts later leaves the window emptier, so
     that the limit may then never be reached.
     """
-    runtime = max(runtime, 0)
+    runtime = max(parse_duration(runtime), 0)
     first = next_reschedule(policy, None, runtime)
     if policy is None or not first.eligible:
         return Outlook(prospect=Prospect.GIVES_UP, last=first, runs=1, after=runtime)

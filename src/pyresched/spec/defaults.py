@@ -47,6 +47,7 @@ class Origin(Enum):
     GROUP = "written in the group"
     JOB = "inherited from the job"
     DEFAULT = "default of the job type"
+    UNUSED = "unused beside unlimited = true"  # rule `unlimited-alone`
 
 
 def merge_reschedule(
@@ -67,6 +68,9 @@ def merge_reschedule(
     if default is None and job_block is None and group_block is None:
         return None, {}
     block, origins = _overlaid(RescheduleBlock, job_block, group_block)
+    if block.unlimited is True:
+        unused = {name for name in ("attempts", "interval") if origins[name] is Origin.DEFAULT}
+        origins = {name: Origin.UNUSED if name in unused else origins[name] for name in origins}
     return block.over(_ZERO if default is None else default), origins
 
 

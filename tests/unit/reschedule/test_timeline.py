@@ -181,6 +181,10 @@ def test_a_timeline_ends_where_it_is_told_to() -> None:
     assert timeline(policy, failures=0) == timeline(policy, failures=-1) == []
     still = ReschedulePolicy(unlimited=True)
     assert len(timeline(still, until=5)) == 200_000
+    assert timeline(policy, until="20s") == timeline(policy, until=20 * NANOS)
+    assert timeline(policy, runtime="3s") == timeline(policy, runtime=3 * NANOS)
+    limited = ReschedulePolicy(attempts=2, interval="1m", delay="5s")
+    assert outlook(limited, runtime="3s") == outlook(limited, runtime=3 * NANOS)
     assert outlook(policy).prospect is Prospect.NEVER
 
 

@@ -64,7 +64,8 @@ def test_unlimited_alone_drops_the_attempts_that_a_batch_group_inherits() -> Non
     for job, group in itertools.permutations((RescheduleBlock(unlimited=True), None)):
         policy, origins = merge_reschedule(job, group, "batch")
         assert policy == ReschedulePolicy(delay=5 * NANOS, unlimited=True)
-        assert origins["attempts"] is Origin.DEFAULT
+        assert origins["attempts"] is origins["interval"] is Origin.UNUSED
+        assert origins["delay"] is Origin.DEFAULT
     # What is written beside it, in whichever block, stays: an error for validation to tell.
     both = merge_reschedule(RescheduleBlock(attempts=3), RescheduleBlock(unlimited=True), "batch")
     assert (both[0].attempts, both[0].unlimited) == (3, True)
@@ -114,9 +115,10 @@ def test_the_last_writer_of_a_field_wins_and_is_named(job, group, job_type) -> N
         if written:
             assert (origins[name], getattr(policy, name)) == written[0]
         else:
-            assert origins[name] is Origin.DEFAULT
             unused = policy.unlimited and origins["unlimited"] is not Origin.DEFAULT
-            if not (unused and name in ("attempts", "interval")):
+            unused = unused and name in ("attempts", "interval")
+            assert origins[name] is (Origin.UNUSED if unused else Origin.DEFAULT)
+            if not unused:
                 assert getattr(policy, name) == getattr(ReschedulePolicy.default(job_type), name)
             else:
                 assert getattr(policy, name) == 0
